@@ -343,7 +343,6 @@ class InvoiceWriter:
 
     def rows_of_rates(self) -> None:
         parts = self._by_rate()
-        self.made.truth["tax"] = ""
         self.made.row((44, self.word("net")), (70, self.money(self.net)))
         label = self.random.choice([each for each in self.words["tax"] if "{r}" in each])
         for rate, _, tax in parts:

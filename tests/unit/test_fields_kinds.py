@@ -40,7 +40,8 @@ def test_dates(text: str, day: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["31/02/2018", "1.2.3.4", "TEL 07-355 2616", "00/00/0000", "12/2018", "2018.13.01", "1/2/3/4"]
+    "text",
+    ["31/02/2018", "1.2.3.4", "TEL 07-355 2616", "00/00/0000", "12/2018", "2018.13.01", "1/2/3/4", "中央6-11-28"],
 )
 def test_what_is_no_date(text: str) -> None:
     assert DATES.find(text) == []

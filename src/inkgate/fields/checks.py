@@ -224,7 +224,8 @@ CHECKS: Final[Mapping[str, Callable[[Fields], Check | None]]] = {
 def _number(field: FieldValue | None) -> Decimal | None:
     if field is None or field.text is None or field.value is None:
         return None
-    value = parse(KINDS["money"], field.text)
+    # The printed text of a sum has several numbers.
+    value = parse(KINDS["money"], str(field.value) if field.kind == "money" else field.text)
     reading = value.readings[0] if value else None
     return reading if isinstance(reading, Decimal) else None
 

@@ -16,7 +16,7 @@ from inkgate.fields.codes.barcodes import CODE_MISMATCH, mismatch_checks
 from inkgate.fields.codes.printed import MRZ_PRINTED
 from inkgate.fields.codes.propose import MRZ_CHECK, code_checks
 from inkgate.fields.folded import FoldedPage, box_around, fold, glue
-from inkgate.fields.ground import Effort, ground_copied, ground_text, ground_value, own_place
+from inkgate.fields.ground import Effort, ground_copied, ground_sum, ground_text, ground_value, own_place
 from inkgate.fields.invoice_checks import PASSED_BY_MOST, REQUIRED_MISSING, required_missing
 from inkgate.fields.items import Item, ItemValue, array_of, items_of
 from inkgate.fields.kinds import KINDS
@@ -27,6 +27,7 @@ from inkgate.fields.rules.rows import PrintedPages
 from inkgate.fields.schema import FieldSchema, Leaf
 from inkgate.fields.ticked import placed_marks, ticked
 from inkgate.fields.trade.reader import curve_of, shifts_on
+from inkgate.fields.trade.unread import UNREAD, unread_labels
 from inkgate_client.concurrency import pause
 from inkgate_client.fields.values import (
     CODE,
@@ -43,7 +44,14 @@ from inkgate_client.types import JsonValue, PageResult
 
 MIN_CONFIDENCE: Final = 0.8
 """Fields below it are `uncertain`."""
-_OF_MATCH: Final = {Match.VALUE: 1.0, Match.EXACT: 1.0, Match.SIMILAR: 0.9, Match.CORRECTED: 0.95, Match.CODE: 1.0}
+_OF_MATCH: Final = {
+    Match.VALUE: 1.0,
+    Match.EXACT: 1.0,
+    Match.SIMILAR: 0.9,
+    Match.CORRECTED: 0.95,
+    Match.CODE: 1.0,
+    Match.SUM: 1.0,
+}
 _BY_CHECK: Final = 0.5
 """Share of the doubt that remains if a check holds: a wrong amount rarely adds up."""
 _FAILED: Final = 0.75
@@ -52,6 +60,8 @@ ZONE_NOT_READ: Final = "zone_not_read"
 """Note: the paper has no readable zone, so that its values come from the print alone, and no check digit holds them."""
 _CONTRADICTIONS: Final = frozenset({MRZ_PRINTED, CODE_MISMATCH})
 """Checks of two places that say different things; either may be right."""
+_DISTINCT: Final = frozenset({"date", "currency"})
+"""Kinds of which a text with two readings is doubtful, whatever sums say."""
 _MAX_VALUE_LINES = 6
 """Lines that one value may be on."""
 _NUMBERS: Final = frozenset({"money", "number"})
@@ -88,6 +98,8 @@ def answer(
         checks = with_adjustments(checks, fields, shifts_on(printed))
     if REQUIRED_MISSING in schema.checks and (missing := required_missing(fields, schema.required)) is not None:
         checks = (*checks, missing)
+    if UNREAD in schema.checks and (labelled := unread_labels(printed, fields)) is not None:
+        checks = (*checks, labelled)
     fields = {path: _checked(field, checks) for path, field in fields.items()}
     measured = {leaf.path: curve_of(schema.name, leaf.path) for leaf in leaves if calibrate and schema.name in MEASURED}
     fields = {path: _sure(field, min_confidence, measured.get(path)) for path, field in fields.items()}
@@ -120,15 +132,17 @@ def _field(
         others = tuple(text for text in texts if text != proposal.text)
         shown = _json(leaf, value, proposal.text) if sources else None
         if shown is not None:
-            confidence = sources[0].confidence * _OF_MATCH[sources[0].match] * proposal.score
-            settled = proposal.settled or sources[0].match is Match.CODE
+            is_sum = sources[0].match is Match.SUM
+            read = min(each.confidence for each in (sources if is_sum else sources[:1]))
+            confidence = read * _OF_MATCH[sources[0].match] * proposal.score
+            settled = proposal.settled or is_sum or sources[0].match is Match.CODE
             clear = settled or value is None or _is_clear(leaf, value, sources[0])
             return FieldValue(
                 leaf.path,
                 leaf.kind,
                 FieldStatus.FOUND if clear else FieldStatus.UNCERTAIN,
                 value=shown,
-                text=sources[0].text if isinstance(value, ParsedValue) else proposal.text,
+                text=_printed(value, sources) or proposal.text,
                 confidence=confidence,
                 origin=proposal.origin,
                 sources=tuple(sources),
@@ -137,6 +151,13 @@ def _field(
         status = FieldStatus.INVALID if sources else FieldStatus.UNGROUNDED
         missing = replace(missing, status=status, alternatives=(proposal.text, *others))
     return missing
+
+
+def _printed(value: ParsedValue | None, sources: Sequence[Source]) -> str:
+    """A value of a kind as printed; the numbers of a sum. Empty for text."""
+    if value is None:
+        return ""
+    return " + ".join(each.text for each in sources if each.match is Match.SUM) or sources[0].text
 
 
 def _is_supported(leaf: Leaf) -> bool:
@@ -150,7 +171,7 @@ def _is_clear(leaf: Leaf, value: ParsedValue, source: Source) -> bool:
     printed = parse(KINDS[leaf.kind], source.text)
     if printed is None or printed.readings[0] != value.readings[0]:
         return False
-    return not (value.ambiguous and leaf.kind == "date")
+    return not (value.ambiguous and leaf.kind in _DISTINCT)
 
 
 def _read_on(pages: Sequence[FoldedPage], proposal: Proposal) -> list[Source]:
@@ -207,6 +228,8 @@ def _ground(
             sources = ground_text(pages, proposal.text, effort) or ground_copied(pages, proposal)
     else:
         value = parse(kind, proposal.text)
+        if value is not None and proposal.parts and (sources := ground_sum(pages, value, proposal.parts, kind)):
+            return value, sources
         sources = [] if value is None else ground_value(pages, value, kind, leaf.labels)
         if value is not None and not sources:
             sources = _read_on(pages, proposal)
@@ -251,7 +274,7 @@ def _checked(field: FieldValue, checks: Sequence[Check]) -> FieldValue:
     if all(check.passed for check in mine):
         tells = any(check.code not in PASSED_BY_MOST for check in mine)
         confidence = 1 - _BY_CHECK * (1 - field.confidence) if tells else field.confidence
-        clear = field.status is FieldStatus.UNCERTAIN and field.kind != "date" and tells
+        clear = field.status is FieldStatus.UNCERTAIN and field.kind not in _DISTINCT and tells
         return replace(field, checks=codes, confidence=confidence, status=FieldStatus.FOUND if clear else field.status)
     contradicted = all(check.passed or check.code in _CONTRADICTIONS for check in mine)
     status = FieldStatus.CONFLICT if contradicted else FieldStatus.INVALID
@@ -298,7 +321,7 @@ def _item_field(leaf: Leaf, found: ItemValue, least: float) -> FieldValue:
     if shown is None:
         return missing
     confidence = found.source.confidence * found.score
-    sure = confidence >= least and not (value is not None and value.ambiguous and leaf.kind == "date")
+    sure = confidence >= least and not (value is not None and value.ambiguous and leaf.kind in _DISTINCT)
     return FieldValue(
         leaf.path,
         leaf.kind,

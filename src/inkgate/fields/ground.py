@@ -13,14 +13,16 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import islice
+from typing import cast
 
 from rapidfuzz.distance.Levenshtein import editops
 from rapidfuzz.fuzz import partial_ratio_alignment
 
 from inkgate.fields.folded import FoldedPage, box_around, fold, parts_of
 from inkgate.fields.kinds import KINDS
-from inkgate.fields.kinds.base import ParsedValue, ValueKind
+from inkgate.fields.kinds.base import ParsedValue, ValueKind, parse
 from inkgate_client.fields.values import Match, Proposal, Source
 from inkgate_client.types import Line, Word, box_of_quad
 
@@ -84,6 +86,27 @@ def ground_value(
         _source(page, (index,), page.lines[index].text[other.start : other.end], Match.VALUE, label)
         for label, page, index, other in best
     ]
+
+
+def ground_sum(
+    pages: Sequence[FoldedPage], value: ParsedValue, parts: Sequence[Proposal], kind: ValueKind
+) -> list[Source]:
+    """The places of the numbers whose sum the value is, each in its own line; empty if one is not there, or they make
+    another sum.
+    """
+    found, total = [], Decimal(0)
+    for part in parts:
+        page = next((page for page in pages if page.page == part.page), None)
+        number = parse(kind, part.text)
+        if page is None or number is None or len(part.lines) != 1:
+            return []
+        text = page.lines[part.lines[0]].text
+        at = next((each for each in kind.find(text) if each.readings == number.readings), None)
+        if at is None:
+            return []
+        total += cast("Decimal", number.readings[0])
+        found.append(_source(page, part.lines, text[at.start : at.end], Match.SUM, part.label))
+    return found if total == value.readings[0] else []
 
 
 def _is_money(value: ParsedValue, other: ParsedValue, label: str) -> bool:

@@ -29,21 +29,30 @@ _CURRENCIES: Final = {
     "£": "GBP",
     "CNY": "CNY",
     "RMB": "CNY",
+    "人民币": "CNY",
     "元": "CNY",
+    "美元": "USD",
+    "欧元": "EUR",
+    "港元": "HKD",
+    "日元": "JPY",
     "圆": "CNY",
     "¥": "",
     "￥": "",
     "円": "JPY",
     "JPY": "JPY",
     "CHF": "CHF",
+    "SFr.": "CHF",
+    "Fr.": "CHF",
     "INR": "INR",
     "₹": "INR",
     "Rs": "INR",
+    "Rs.": "INR",
     "IDR": "IDR",
     "Rp": "IDR",
     "THB": "THB",
     "฿": "THB",
     "₩": "KRW",
+    "원": "KRW",
     "KRW": "KRW",
     "SEK": "SEK",
     "NOK": "NOK",
@@ -58,6 +67,7 @@ _CURRENCIES: Final = {
     "NZD": "NZD",
     "MXN": "MXN",
     "kr": "",
+    "kr.": "",
     "%": "%",
 }
 """Signs and codes. The empty ones ($ and ¥) belong to several currencies: the document decides, not the sign."""
@@ -65,11 +75,17 @@ _CURRENCIES: Final = {
 _SIGN = "|".join(sorted(map(re.escape, _CURRENCIES), key=len, reverse=True))
 _LAKH = r"\d{1,2}(?:,\d\d)+,\d{3}(?:\.\d{1,2})?"
 _BODY = rf"{_LAKH}|" r"\d{1,3}(?P<mark>[,.'’\s])\d{3}(?:(?P=mark)\d{3})*(?:(?!(?P=mark))[.,]\d{1,4})?|\d+[.,]\d+|\d+"
+_CJK = "\u3040-\u30ff\u3400-\u9fff"
 _AMOUNT = re.compile(
-    rf"(?<![\w.,])(?P<open>\()?(?P<minus>[-–−])?\s?(?P<before>{_SIGN})?\s?(?P<minus2>[-–−])?\s?"
-    rf"(?P<body>{_BODY})(?P<tail>[-–−](?!\s?\d))?\s?(?P<after>{_SIGN})?(?P<close>\))?(?:(?!\w)|(?=(?:SR|ZRL?)\b))(?![.,]\d)"
+    rf"(?<![^\W{_CJK}])(?<![.,])(?P<open>(?<![{_CJK}])\()?(?P<minus>[-–−])?\s?(?P<before>{_SIGN})?\s?(?P<minus2>[-–−])?\s?"
+    rf"(?P<body>{_BODY})(?P<tail>[-–−](?!\s?\d))?\s?(?P<after>{_SIGN})?(?P<tail2>[-–−](?!\s?\d))?(?(open)(?P<close>\))?)"
+    rf"(?:(?!\w)|(?=(?:SR|ZRL?)\b)|(?<=[元円圆])(?=[{_CJK}]))(?![.,]\d)"
 )
-"""Codes of taxes may follow without a space: 5.90SR."""
+"""Codes of taxes may follow without a space: 5.90SR. Before an amount Chinese and Japanese words may stand without a
+space, and behind its currency: 合計は12,340円です. Brackets behind such a word are a remark: 捌拾元整（80.00）."""
+_OF_WORD = re.compile(rf"[{_CJK}]")
+_YEN = re.compile("[¥￥元円圆]")
+"""A dash behind amounts in these currencies ends them: ¥70,445-."""
 _MONEY_DECIMALS = 2
 MAX_DIGITS = 18
 """Longer ones are numbers of accounts or barcodes. A Decimal holds 28 digits, JSON's integers 18."""
@@ -90,15 +106,16 @@ class Amounts:
             if sum(map(str.isdigit, match["body"])) > MAX_DIGITS:
                 continue
             readings = _readings(match["body"])
-            if match["minus"] or match["minus2"] or match["tail"] or (match["open"] and match["close"]):
+            sign, (start, end) = match["before"] or match["after"] or "", match.span()
+            if not sign and match["body"].isdigit() and _OF_WORD.match(text, start - 1, start):
+                continue  # 令和5
+            if _is_negative(match, sign):
                 readings = tuple(-reading for reading in readings)
-            unit = _CURRENCIES.get(match["before"] or match["after"] or "", "")
-            start, end = match.span()
             while start < end and text[start].isspace():
                 start += 1
             while end > start and text[end - 1].isspace():
                 end -= 1
-            found.append(ParsedValue(readings, start, end, unit, _decimals(match["body"])))
+            found.append(ParsedValue(readings, start, end, _CURRENCIES.get(sign, ""), _decimals(match["body"])))
         return found
 
     def json(self, value: ParsedValue) -> JsonValue:
@@ -106,6 +123,14 @@ class Amounts:
         number = cast("Decimal", value.readings[0])
         exponent = number.as_tuple().exponent
         return f"{number:.2f}" if self.name == "money" and int(exponent) > -_MONEY_DECIMALS else f"{number:f}"
+
+
+def _is_negative(match: re.Match[str], sign: str) -> bool:
+    """Whether an amount has a minus before or behind it, or stands in brackets."""
+    ends = match["tail"] or match["tail2"]
+    if ends and _YEN.fullmatch(sign) and _decimals(match["body"]) in {0, _CENTS}:
+        ends = None
+    return bool(match["minus"] or match["minus2"] or ends or (match["open"] and match["close"]))
 
 
 def _readings(body: str) -> tuple[Decimal, ...]:

@@ -11,10 +11,11 @@ from inkgate_client.types import JsonValue
 
 _SIGNS: Final[Mapping[str, tuple[str, ...]]] = {
     "US$": ("USD",), "US Dollars": ("USD",), "US Dollar": ("USD",), "$": ("USD", "CAD", "AUD", "SGD", "HKD", "MXN"),
-    "€": ("EUR",), "Euros": ("EUR",), "Euro": ("EUR",), "£": ("GBP",), "¥": ("CNY", "JPY"), "元": ("CNY",),
-    "人民币": ("CNY",), "円": ("JPY",), "RM": ("MYR",), "RMB": ("CNY",), "Rs.": ("INR",), "Rs": ("INR",), "₹": ("INR",),
-    "Rp": ("IDR",), "฿": ("THB",), "₩": ("KRW",), "zł": ("PLN",), "R$": ("BRL",), "S$": ("SGD",), "HK$": ("HKD",),
-    "A$": ("AUD",), "C$": ("CAD",), "Fr.": ("CHF",), "Kč": ("CZK",),
+    "€": ("EUR",), "Euros": ("EUR",), "Euro": ("EUR",), "£": ("GBP",), "¥": ("CNY", "JPY"), "￥": ("CNY", "JPY"),
+    "元": ("CNY",), "人民币": ("CNY",), "円": ("JPY",), "RM": ("MYR",), "RMB": ("CNY",), "Rs.": ("INR",),
+    "Rs": ("INR",), "₹": ("INR",), "Rp": ("IDR",), "฿": ("THB",), "₩": ("KRW",), "원": ("KRW",), "zł": ("PLN",),
+    "R$": ("BRL",), "S$": ("SGD",), "HK$": ("HKD",), "A$": ("AUD",), "C$": ("CAD",), "Fr.": ("CHF",), "Kč": ("CZK",),
+    "kr": ("SEK", "NOK", "DKK"), "kr.": ("SEK", "NOK", "DKK"),
 }  # fmt: skip
 _CODES: Final = (
     "USD EUR GBP CNY JPY MYR SGD HKD AUD CAD CHF INR IDR THB KRW SEK NOK DKK PLN BRL CZK HUF RON BGN TRY ZAR MXN NZD"
@@ -25,7 +26,7 @@ _CURRENCY: Final = re.compile(rf"(?<![^\W\d_])(?=[{_FIRST}])(?:{_LISTED})(?![^\W
 
 
 class Currencies:
-    """A currency by its code, sign or name. Its readings are codes of ISO 4217; `$` may be of several."""
+    """A currency by its code, sign or name. Its readings are codes of ISO 4217; `$`, `¥` and `kr` may be of several."""
 
     name = "currency"
 

@@ -34,7 +34,7 @@ _DAY = r"(?P<day>0?[1-9]|[12]\d|3[01])"
 _HAN = r"\u3040-\u30ff\u3400-\u9fff"
 """Scripts without spaces: 日期2024-03-29."""
 _BEFORE, _BEHIND = (
-    rf"(?:(?<![^\W{_HAN}])(?<![/.-])|(?<=\d{{3}}/)|(?<=-\d\d/)|(?<=/\d\d/)(?=\d\d?\.|\d{{4}}-|\d\d?/\d\d?/\d{{4}}))",
+    rf"(?:(?<![^\W{_HAN}])(?<![/.-])|(?<=\d{{3}}/)|(?<=-\d\d/)|(?<=/\d\d/)(?=\d\d?[.\s-]|\d{{4}}-|\d\d?/\d\d?/\d{{4}}))",
     rf"(?![^\WT{_HAN}]|T(?!\d)|/(?!\w{{4}}))(?![.-]\d)",
 )
 """A slash parts the date from a number beside it: 80101911/26.06.2025."""
@@ -62,6 +62,8 @@ _NUMBERS = re.compile(
     rf"{_BEFORE}(?P<a>\d{{1,2}})\s?(?:,(?=/))?(?P<mark>[-/.])\s?(?P<b>\d{{1,2}})\s?(?P=mark)\s?"
     r"(?P<year>(?:19|20)\d\d|\d\d(?!/))(?!\w|/(?!\w{4}))(?![.-]\d)"
 )
+_TOWN = re.compile(rf"[{_HAN}](?<![日付期])")
+_NUMBERED = re.compile(r"\d{4}/$")
 _REIWA = 2018
 """The year before the first of the era Reiwa."""
 _MIN_DIGITS = 2
@@ -101,8 +103,14 @@ def _all(text: str) -> Iterator[ParsedValue]:
     for match in _NUMBERS.finditer(text):
         first, second = int(match["a"]), int(match["b"])
         days = _days(match["year"], [(second, first), (first, second)])
-        if days and _stands_alone(text, match):
+        if days and _stands_alone(text, match) and not _is_address(text, match):
             yield ParsedValue(days, match.start(), match.end())
+
+
+def _is_address(text: str, match: re.Match[str]) -> bool:
+    """Whether the numbers are of a block and a house in Japan: 東京都港区中央6-11-28."""
+    before = text[max(0, match.start() - 1) : match.start()]
+    return match["mark"] == "-" and len(match["year"]) == 2 and _TOWN.match(before) is not None
 
 
 def _of_reiwa(year: str) -> str:
@@ -111,7 +119,9 @@ def _of_reiwa(year: str) -> str:
 
 
 def _stands_alone(text: str, match: re.Match[str]) -> bool:
-    """Whether a slash beside the date parts it from another value: then its year has four digits."""
+    """Whether a slash beside the date parts it from another value: then its year has four digits, or it has points."""
+    if match.groupdict().get("mark") == "." and _NUMBERED.search(text[: match.start()]):
+        return True
     beside = text[max(0, match.start() - 1) : match.start()] + text[match.end() : match.end() + 1]
     return "/" not in beside or len(match.groupdict().get("year") or "") == len("2025")
 

@@ -16,7 +16,11 @@ length."""
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 _WORD = re.compile(r"[^\W\d_][.]?[^\W\d_]")
 """A word, or an abbreviation such as I.V.A."""
-_CURRENCY = re.compile(r"\b(?:eur|usd|gbp|chf|brl|cad|aud|rm|myr|euros?|czk|pln|sek|nok|dkk)\b|[€$£¥%]", re.IGNORECASE)
+_CURRENCY = re.compile(
+    r"\b(?:eur|usd|gbp|chf|brl|cad|aud|rm|myr|euros?|czk|pln|sek|nok|dkk|kr|s?fr|rs|inr|jpy|cny|rmb|sgd|hkd|kč|zł)\b"
+    r"|[€$£¥￥₹円元%]|人民币",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,9 @@ class FieldCandidate:
         lines: indexes of its lines in the page.
         label: what stands before it on its row, or on the row above if that has no value of its own.
         value: None for text.
-        reading: of several that the text has, the one that the document means, in ISO 8601; empty if nothing tells.
+        reading: of several that the text has, the one that the document means: a date in ISO 8601, or the code of
+            a currency; empty if nothing tells.
+        parts: printed numbers whose sum it is, where it isn't printed itself.
     """
 
     text: str
@@ -40,6 +46,7 @@ class FieldCandidate:
     value: ParsedValue | None = None
     score: float = 0.0
     reading: str = ""
+    parts: tuple[FieldCandidate, ...] = ()
 
 
 def candidates_of(pages: PrintedPages, kind: ValueKind) -> list[FieldCandidate]:

@@ -105,4 +105,5 @@ def _of_type(
 def _proposal(candidate: FieldCandidate) -> Proposal:
     score = min(1.0, max(_LEAST, candidate.score)) if candidate.score else 1.0
     text, settled = candidate.reading or candidate.text, bool(candidate.reading)
-    return Proposal(text, ORIGIN, score, candidate.page, candidate.lines, candidate.label, settled=settled)
+    parts = tuple(map(_proposal, candidate.parts))
+    return Proposal(text, ORIGIN, score, candidate.page, candidate.lines, candidate.label, None, settled, parts)

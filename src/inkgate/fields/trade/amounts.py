@@ -7,8 +7,9 @@ the net amount, a tax, or a discount or charge. hypotheses.py compares sets of t
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import combinations
@@ -19,15 +20,33 @@ from numpy.typing import NDArray
 
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.rules.rows import PrintedPages
-from inkgate.fields.trade.spots import Around, Spot, Surroundings, before_in_cell, label_measures, label_names, spots_of
+from inkgate.fields.trade.spots import (
+    LONGEST_CELL,
+    Around,
+    Spot,
+    Surroundings,
+    before_in_cell,
+    label_measures,
+    label_names,
+    spots_of,
+)
 from inkgate.fields.trade.words import concepts_in
 from inkgate.runtimes.trees import FloatArray
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+_OTHERS: Final = {
+    "tax": ("paid", "due", "change", "discount", "charge", "tip", "rounding"),
+    "subtotal": ("paid", "due", "change", "discount", "charge", "tip", "rounding"),
+    "shift": ("discount", "charge", "tip", "rounding"),
+}
+"""By role, concepts that say that an amount is none of it; of shifts, those that say that it is one."""
+_NAMED, _IMPLAUSIBLE, _NAMED_SHIFT = 0.6, 0.2, 0.4
+"""Share of a label's letters that name one of these, what the probability is worth then, and the least of a shift."""
 _FIRST, _LAST = 40, 120
 """Amounts of a document that are measured: the first and the last ones."""
 _SIGN: Final = re.compile(r"[€$£¥￥₹元円]|\b(?:rm|eur|usd|gbp|chf|kč|zł|kr|cny|jpy|inr|pln|czk|myr)\b", re.IGNORECASE)
+_RATE: Final = re.compile(r"(?<![\d.,])(\d{1,2}(?:[.,]\d{1,3})?)\s?[%％]")
 _CONCEPTS: Final = (
     "total", "subtotal", "tax", "tax_word", "excluding", "due", "paid", "change", "discount", "charge", "tip",
     "rounding", "carried", "quantity", "unit_price", "line_amount", "description", "rate", "invoice_title", "number",
@@ -68,16 +87,18 @@ class Amount:
 
 
 def amounts_on(pages: PrintedPages) -> list[Amount]:
-    """The amounts: numbers with two decimals or a currency. Where no number has decimals, those with a comma, too;
-    where there is none of these, the last number of each row of a document that names a total.
+    """The amounts: numbers with two decimals or a currency. Where no number has decimals, those with a comma, too, and
+    those in a column with amounts; where there is none of these, the last number of each row of a document that names
+    a total.
     """
     sheet = Surroundings(pages)
     money = [spot for spot in spots_of(pages, KINDS["money"]) if spot.value and spot.value.unit != "%"]
     clear = [spot for spot in money if _is_amount(spot)]
     if not any(spot.value and spot.value.decimals == 2 for spot in clear):
         clear = [spot for spot in money if _is_amount(spot) or "," in spot.text]
-    if not clear and any("total" in concepts_in(row.text) for row in pages.rows):
-        clear = list({spot.row: spot for spot in money if spot.value and spot.value.readings[0] != 0}.values())
+        if not clear and any("total" in concepts_in(row.text) for row in pages.rows):
+            clear = list({spot.row: spot for spot in money if spot.value and spot.value.readings[0] != 0}.values())
+        clear = _with_columns(clear, money, _COLUMN * pages.unit)
     kept = clear if len(clear) <= _FIRST + _LAST else [*clear[:_FIRST], *clear[-_LAST:]]
     found = []
     for spot in kept:
@@ -86,6 +107,26 @@ def amounts_on(pages: PrintedPages) -> list[Amount]:
             around = sheet.around(spot, before_in_cell(spot, kept))
             found.append(Amount(spot, int((number * 100).to_integral_value()), around))
     return found
+
+
+def _with_columns(clear: Sequence[Spot], money: Sequence[Spot], apart: float) -> list[Spot]:
+    """The clear amounts, with the numbers that end cells below or above them at the same right edge."""
+    edges = sorted((each.page, each.right) for each in clear)
+    chosen = {(each.row, each.at, each.start) for each in clear}
+    for each in money:
+        before, behind = each.cell.text[: each.start], each.cell.text[each.end :]
+        near = bisect_left(edges, (each.page, each.right - apart))
+        aligned = near < len(edges) and edges[near] <= (each.page, each.right + apart)
+        if aligned and not behind.strip() and (not before.strip() or before[-1] in " :："):
+            chosen.add((each.row, each.at, each.start))
+    return [each for each in money if (each.row, each.at, each.start) in chosen]
+
+
+def rate_beside(pages: PrintedPages, amount: Amount) -> float:
+    """The rate, as a share, that is printed before an amount, else alone in its row; 0 without one."""
+    before, row = amount.around.texts["near"], pages.rows[amount.spot.row].text[:LONGEST_CELL]
+    rates = _RATE.findall(before) or _RATE.findall(row)
+    return float(rates[0].replace(",", ".")) / 100 if len(set(rates)) == 1 else 0.0
 
 
 def _is_amount(spot: Spot) -> bool:
@@ -99,6 +140,22 @@ def measures(pages: PrintedPages, amounts: Sequence[Amount]) -> FloatArray:
         return np.zeros((0, len(NAMES)))
     labels = np.array([label_measures(each.around, _CONCEPTS) for each in amounts])
     return np.hstack([labels, _places(pages, amounts), _arithmetic(amounts)])
+
+
+def plausible(role: str, chance: FloatArray, measured: FloatArray) -> FloatArray:
+    """The probability of a role (N,), lowered where the label names another one, and raised where it names a discount,
+    charge or tip. `measured`: of `measures`.
+    """
+    if role not in _OTHERS or not len(chance):
+        return chance
+    at = {name: number for number, name in enumerate(NAMES)}
+    other = np.max([measured[:, at[f"near_{name}"]] for name in _OTHERS[role]], axis=0) >= _NAMED
+    if role == "shift":
+        raised: FloatArray = np.where(other, np.maximum(chance, _NAMED_SHIFT), chance)
+        return raised
+    own = measured[:, at[f"near_{role}"]]
+    lowered: FloatArray = np.where(other & (own == 0), _IMPLAUSIBLE * chance, chance)
+    return lowered
 
 
 def _places(pages: PrintedPages, amounts: Sequence[Amount]) -> FloatArray:
@@ -130,9 +187,17 @@ def _places(pages: PrintedPages, amounts: Sequence[Amount]) -> FloatArray:
     return np.array(found, dtype=np.float64)
 
 
+def is_credit(cents: Iterable[int]) -> bool:
+    """Whether the amounts of a document are below zero, as on a credit note: the largest one is."""
+    largest = max(cents, key=lambda each: (abs(each), each), default=0)
+    return largest < 0
+
+
 def _arithmetic(amounts: Sequence[Amount]) -> FloatArray:
     """How each amount adds up with others."""
     cents = np.array([each.cents for each in amounts], dtype=np.int64)
+    if is_credit(each.cents for each in amounts):
+        cents = -cents
     found = np.zeros((len(amounts), len(_SUMS)))
     at = {name: number for number, name in enumerate(_SUMS)}
     known = np.unique(cents[cents > 0])
@@ -205,7 +270,7 @@ def _rows(amounts: Sequence[Amount], found: FloatArray, at: Mapping[str, int]) -
             own = amounts[number]
             counts = {int(token) for token in re.findall(r"(?<![\d.,])\d{1,4}(?![\d.,])", _row_text(own))}
             found[number, at["product"]] = any(
-                abs(count * other - own.cents) <= 1
+                abs(count * abs(other) - abs(own.cents)) <= 1
                 for count in counts
                 if count > 1
                 for other in row

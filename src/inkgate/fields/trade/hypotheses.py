@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -22,10 +22,12 @@ MAX_RESTS: Final = 4
 _MIN_LIKELY: Final = 0.02
 """Probability below which an amount is none of a role."""
 _MAX_SUMMED: Final = 5
-"""Taxes that are added up."""
+_MAX_FITTING: Final = 8
+"""Taxes that are added up, and those of which sums are looked for that are missing for a total."""
 _MIN_SUMMED: Final = 0.2
 """Probability from which a tax is added to others."""
 _CENT: Final = 1
+_HALF: Final = 0.5
 _CACHED: Final = 4096
 NAMES: Final = (
     "total", "net", "tax", "no_total", "no_net", "no_tax", "adds_up", "adds_up_usual", "adds_up_shifted", "included",
@@ -68,9 +70,28 @@ class SumSet:
 
 
 def sets_of(likely: Likely) -> Iterator[SumSet]:
-    """The sets of the likeliest amounts, with their measures."""
+    """The sets of the likeliest amounts, with their measures. The amounts of a credit note count as if they were above
+    zero.
+    """
+    if max(likely.total, key=lambda cents: likely.total[cents], default=0) >= 0:
+        yield from _sets_of(likely)
+        return
+    for each in _sets_of(_negated(likely)):
+        total, net, tax = (None if cents is None else -cents for cents in (each.total, each.net, each.tax))
+        yield SumSet(total, net, tax, each.measures)
+
+
+def _negated(likely: Likely) -> Likely:
+    total, net, tax, shift = (
+        {-cents: p for cents, p in each.items()} for each in (likely.total, likely.net, likely.tax, likely.shift)
+    )
+    return Likely(total, net, tax, shift, [(-cents, p) for cents, p in likely.tax_places])
+
+
+def _sets_of(likely: Likely) -> Iterator[SumSet]:
     totals, nets, taxes = _best(likely.total, MAX_TOTALS), _best(likely.net, MAX_NETS), _best(likely.tax, MAX_TAXES)
-    summed = {cents: p for cents, p in _added(likely.tax_places).items() if cents not in taxes}
+    rests = {total - net for total in totals for net in nets if total > net}
+    summed = {cents: p for cents, p in _added(likely.tax_places, rests).items() if cents not in taxes}
     # What is missing for a sum may be printed under a name that says little.
     nets |= _rests(likely.net, (total - tax for total in totals for tax in taxes if tax))
     taxes |= _rests(likely.tax, (total - net for total in totals for net in nets if total > net))
@@ -79,6 +100,8 @@ def sets_of(likely: Likely) -> Iterator[SumSet]:
     for total in (*totals, None):
         for net in (*nets, None):
             for tax in (*taxes, *summed, None):
+                if total and tax and total * tax < 0:
+                    continue
                 found = dict.fromkeys(NAMES, 0.0)
                 _weigh(found, "total", totals, total)
                 _weigh(found, "net", nets, net)
@@ -114,15 +137,36 @@ def _rests(likely: Mapping[int, float], cents: Iterable[int]) -> dict[int, float
     return {each: p for p, each in kept}
 
 
-def _added(places: Sequence[tuple[int, float]]) -> dict[int, float]:
-    """Sums of two or three taxes."""
-    best = [each for each in sorted(places, key=lambda each: -each[1])[:_MAX_SUMMED] if each[1] >= _MIN_SUMMED]
+def _added(places: Sequence[tuple[int, float]], rests: Collection[int]) -> dict[int, float]:
+    """Sums of several taxes. `rests`: what is missing between net amounts and totals."""
     found: dict[int, float] = {}
-    for count in (2, 3):
-        for chosen in combinations(best, count):
-            cents = sum(each[0] for each in chosen)
-            found[cents] = max(found.get(cents, 0.0), min(each[1] for each in chosen))
+    for chosen in _together(places, rests):
+        cents = sum(places[at][0] for at in chosen)
+        found[cents] = max(found.get(cents, 0.0), min(places[at][1] for at in chosen))
     return found
+
+
+def parts_of(places: Sequence[tuple[int, float]], cents: int) -> tuple[int, ...]:
+    """Which of the taxes make a sum, the likeliest ones; empty if none do."""
+    fitting = [chosen for chosen in _together(places, {cents}) if sum(places[at][0] for at in chosen) == cents]
+    return max(fitting, key=lambda chosen: min(places[at][1] for at in chosen), default=())
+
+
+def _together(places: Sequence[tuple[int, float]], rests: Collection[int]) -> Iterator[tuple[int, ...]]:
+    """Taxes that may be added up, by their numbers: two or three likely ones; less likely ones, and a likely one with
+    any other amount, if they make one of the rests.
+    """
+    ranked = sorted(range(len(places)), key=lambda at: -places[at][1])
+    likely = sorted(at for at in ranked[:_MAX_SUMMED] if places[at][1] >= _MIN_SUMMED)
+    for count in (2, 3):
+        yield from combinations(likely, count)
+    possible = sorted(at for at in ranked[:_MAX_FITTING] if places[at][1] >= _MIN_LIKELY and places[at][0])
+    for count in (2, 3, 4):
+        yield from (each for each in combinations(possible, count) if sum(places[at][0] for at in each) in rests)
+    for at in likely:
+        for other, (cents, _) in enumerate(places):
+            if other != at and cents and cents + places[at][0] in rests:
+                yield min(at, other), max(at, other)
 
 
 def shifts_of(likely: Mapping[int, float]) -> frozenset[int]:
@@ -165,3 +209,11 @@ def is_on_top(net: int, tax: int) -> bool:
 def has_included(total: int, tax: int) -> bool:
     """Whether a total has the tax in it at a usual rate; both in cents."""
     return bool(is_included(np.array([total]), np.array([tax]))[0])
+
+
+def has_all_included(total: int, taxes: Sequence[tuple[int, float]]) -> bool:
+    """Whether a total has taxes in it, each at its own rate; in cents and shares. Each tax may be rounded."""
+    if not taxes or not all(rate > 0 for _, rate in taxes):
+        return False
+    gross = sum(cents * (1 + rate) / rate for cents, rate in taxes)
+    return abs(gross - total) <= _CENT + sum(_HALF * (1 + rate) / rate for _, rate in taxes)

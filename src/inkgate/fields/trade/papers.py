@@ -14,6 +14,7 @@ import numpy as np
 from inkgate.fields.folded import fold
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.rules.rows import PrintedPages
+from inkgate.fields.trade.countries import AMERICAN, LONGEST_TEXT
 from inkgate.fields.trade.spots import (
     LONGEST_CELL,
     Around,
@@ -53,16 +54,6 @@ NUMBER_NAMES: Final = (*label_names(_NUMBER_CONCEPTS), *_NUMBER_OWN)
 """The measures of a number."""
 _PARTS: Final = re.compile(r"(\d{1,2})\s?[-/.]\s?(\d{1,2})\s?[-/.]\s?(?:19|20)?\d\d$")
 _MONTHS: Final = 12
-_LONGEST_TEXT: Final = 20_000
-"""Characters of a document that tell where it is from."""
-_STATES: Final = (
-    "AL|AK|AZ|AR|CA|CO|CT|DE|FL|GA|HI|ID|IL|IN|IA|KS|KY|LA|ME|MD|MA|MI|MN|MS|MO|MT|NE|NV|NH|NJ|NM|NY|NC|ND|OH|OK|OR|PA|RI"
-    "|SC|SD|TN|TX|UT|VT|VA|WA|WV|WI|WY|DC"
-)
-_AMERICAN: Final = re.compile(
-    rf"[A-Za-z],?\s(?:{_STATES}),?\s+\d{{5}}(?:-\d{{4}})?\b|\b(?i:sales tax)\b|\bUSA\b|\bUnited States\b"
-)
-"""A town with its state and postcode, or a tax that no other country has."""
 _DAY_FIRST: Final = re.compile(
     r"\b(?:VAT|ABN|IBAN|TVA|I\.?V\.?A|MwSt|USt|BTW|DPH|GmbH|SARL|S\.?r\.?l|S\.?p\.?A|B\.V|Lda|[Ss]p\.\s?z\s?o\.?o|s\.r\.o)\b"
 )
@@ -102,11 +93,11 @@ def month_first(pages: PrintedPages, dates: Sequence[Placed]) -> bool | None:
     months, days = sum(second > _MONTHS for _, second in parts), sum(first > _MONTHS for first, _ in parts)
     if months != days:
         return months > days
-    text = " ".join(row.text for row in pages.rows)[:_LONGEST_TEXT]
+    text = " ".join(row.text for row in pages.rows)[:LONGEST_TEXT]
     printed = Counter(value.readings[0] for value in KINDS["currency"].find(text))
     most = printed.most_common(1)[0][0] if printed else "USD"
     elsewhere = most not in {"USD", "CAD", "CNY", "JPY"} or _DAY_FIRST.search(text) is not None
-    american = _AMERICAN.search(text) is not None
+    american = AMERICAN.search(text) is not None
     return american if elsewhere != american else None
 
 

@@ -14,6 +14,7 @@ from inkgate.fields.kinds.accounts import iban_holds, vat_id_holds, without_coun
 from inkgate.fields.kinds.base import ParsedValue
 from inkgate.fields.rules.candidates import FieldCandidate, candidates_of, is_word
 from inkgate.fields.rules.rows import PrintedPages
+from inkgate.fields.trade.countries import currency_meant
 from inkgate.fields.trade.spots import LONGEST_CELL, Around, Spot, Surroundings, before_in_cell, spots_of
 from inkgate.fields.trade.words import Concepts, concepts_in
 from inkgate_client.types import Box
@@ -39,6 +40,8 @@ _HEAD_ROWS: Final = 16
 """Rows in which a telephone number needs no label."""
 _LABEL: Final = 24
 """Characters before a telephone number that are its label."""
+_T = re.compile(r"(?<!\w)[Tt]\s?[:.]\s*$")
+"""A short label of a telephone number."""
 _PHONE = re.compile(r"\+?\(?\d[\d\s()./-]{5,16}\d")
 _PHONE_FORM = re.compile(r"\(?\d{2,4}\)?[\s-]{1,2}\d{3,4}[\s-]?\d{3,4}")
 
@@ -133,14 +136,19 @@ def _is_of_customer(spot: Spot, parties: Sequence[tuple[str, int, Box]], unit: f
 
 
 def _currency(pages: PrintedPages) -> FieldCandidate | None:
-    """The currency that is printed most often; a code or a name before a sign that several currencies have."""
+    """The currency that is printed most often; a code or a name before a sign that several currencies have. Of these,
+    the one of the document's country is meant.
+    """
     found = _of_kind(pages, "currency")
     if not found:
         return None
     most = Counter(_reading(each) for each in found).most_common(1)[0][0]
     signs = [each for each in found if _reading(each) == most]
     clear = [each for each in signs if not cast("ParsedValue", each.value).ambiguous]
-    return replace(clear[0], score=_MOST_PRINTED) if clear else replace(signs[0], score=_WITHOUT_CHECK)
+    if clear:
+        return replace(clear[0], score=_MOST_PRINTED)
+    meant = currency_meant(pages, cast("Sequence[str]", cast("ParsedValue", signs[0].value).readings))
+    return replace(signs[0], score=_MOST_PRINTED if meant else _WITHOUT_CHECK, reading=meant)
 
 
 def _phone(pages: PrintedPages) -> FieldCandidate | None:
@@ -160,7 +168,7 @@ def _phone(pages: PrintedPages) -> FieldCandidate | None:
                 whole = text.count("(") == text.count(")")
                 score = 1.0 if whole else _BROKEN
                 found = FieldCandidate(text, row.page, row.number, (cell.line,), label, score=score)
-                if "phone" in named or text.startswith("+"):
+                if "phone" in named or text.startswith("+") or _T.search(label):
                     return found
                 if written is None and row.number < _HEAD_ROWS and _PHONE_FORM.fullmatch(text):
                     written = found

@@ -20,7 +20,7 @@ from inkgate.fields.rules.candidates import FieldCandidate
 from inkgate.fields.rules.rows import PrintedPages
 from inkgate.fields.trade import amounts, papers, parties
 from inkgate.fields.trade.amounts import Amount
-from inkgate.fields.trade.hypotheses import Likely, SumSet, sets_of, shifts_of
+from inkgate.fields.trade.hypotheses import Likely, SumSet, has_all_included, parts_of, sets_of, shifts_of
 from inkgate.fields.trade.papers import Placed
 from inkgate.fields.trade.parties import NameLine
 from inkgate.fields.trade.plain_fields import plain_fields
@@ -69,13 +69,17 @@ _NUMBERED: Final = re.compile(r"\W*(?:(?:co|reg)\W*no\W*)?\d{4,}\W{0,3}[A-Z]?\W*
 _PART: Final = 0.5
 """What a number is worth that is a part of one in groups."""
 _UNNAMED: Final = 0.3
-"""What a due date is worth that no text around it calls so: a period ends, too."""
+"""What a due date is worth that no text around it calls so: a period ends, too. And the document's date, if its label
+is one of another date.
+"""
 _IS_SHIFT: Final = 0.3
 """Probability from which an amount may be a discount or charge."""
 _LABELLED: Final = 0.45
 """Probability of an amount alone from which the document is said to have it."""
 _CONTRADICTED: Final = 0.5
 """What sums are worth that such amounts contradict."""
+_CONFIRMED: Final = 20.0
+"""What sets are worth of which the total has every tax in it at its rate."""
 _MAX_OTHERS: Final = 3
 """Alternatives of a field."""
 _MIN_OTHER: Final = 0.02
@@ -137,12 +141,17 @@ def _sums(pages: PrintedPages, document_type: str) -> dict[str, list[FieldCandid
     if not found:
         return {}
     measured, trees = amounts.measures(pages, found), forests()
-    chances = {role: trees.probabilities(role, measured) for role in ("total", "subtotal", "tax", "shift")}
+    chances = {
+        role: amounts.plausible(role, trees.probabilities(role, measured), measured)
+        for role in ("total", "subtotal", "tax", "shift")
+    }
     known = likely([each.cents for each in found], chances)
     sets = list(sets_of(known))
     chance = posterior(np.array([each.measures for each in sets]), trees.sums[document_type])
     if not sets[int(chance.argmax())].adds_up and (alone := _alone(found, chances)):
         return alone
+    chance *= _confirmed(pages, found, known, sets)
+    chance /= chance.sum()
     if _contradicts(sets[int(chance.argmax())], known):
         chance *= _CONTRADICTED
     fields: dict[str, list[FieldCandidate]] = {}
@@ -156,7 +165,38 @@ def _sums(pages: PrintedPages, document_type: str) -> dict[str, list[FieldCandid
         likely_ones = [(cents, p) for cents, p in by_value if cents is not None and p >= _MIN_OTHER]
         if likely_ones and likely_ones[0][1] >= _MIN[role]:
             fields[role] = [_amount(found, chances[role], *each) for each in likely_ones[: 1 + _MAX_OTHERS]]
+    if "tax" in fields and (parts := _parts(pages, found, known, sets[int(chance.argmax())])):
+        fields["tax"][0] = replace(fields["tax"][0], parts=parts)
     return fields
+
+
+def _confirmed(
+    pages: PrintedPages, found: Sequence[Amount], known: Likely, sets: Sequence[SumSet]
+) -> NDArray[np.float64]:
+    """What each set is worth (N,): more if the total has several taxes in it, each at the rate beside it."""
+    printed = {cents for cents, _ in known.tax_places}
+    rated: dict[int, list[tuple[int, float]]] = {}
+    for tax in {each.tax for each in sets if each.tax and each.tax not in printed}:
+        taxes = [found[at] for at in parts_of(known.tax_places, tax)]
+        rated[tax] = [(each.cents, amounts.rate_beside(pages, each)) for each in taxes]
+    return np.array([
+        _CONFIRMED if each.total and has_all_included(each.total, rated.get(each.tax or 0, ())) else 1.0
+        for each in sets
+    ])  # fmt: skip
+
+
+def _parts(pages: PrintedPages, found: Sequence[Amount], known: Likely, best: SumSet) -> tuple[FieldCandidate, ...]:
+    """The taxes whose sum is the tax, where it isn't printed itself and arithmetic confirms it: with the net amount it
+    makes the total, or the total has each tax in it at its rate.
+    """
+    taxes = [found[at] for at in parts_of(known.tax_places, best.tax)] if best.tax and best.total else []
+    printed = [p for cents, p in known.tax_places if cents == best.tax]
+    if not taxes or printed:
+        return ()
+    rated = [(each.cents, amounts.rate_beside(pages, each)) for each in taxes]
+    if not best.adds_up and not has_all_included(best.total or 0, rated):
+        return ()
+    return tuple(_candidate(each.spot, 1.0, each.around.texts["near"]) for each in taxes)
 
 
 def _alone(found: Sequence[Amount], chances: Mapping[str, FloatArray]) -> dict[str, list[FieldCandidate]]:
@@ -173,16 +213,21 @@ def _alone(found: Sequence[Amount], chances: Mapping[str, FloatArray]) -> dict[s
 
 
 def _contradicts(found: SumSet, known: Likely) -> bool:
-    """Whether the document has, by their labels, a net amount and a tax that don't make the total, or another total."""
+    """Whether the document has, by their labels, a net amount and a tax that don't make the total, or another total; or
+    two net amounts.
+    """
     labelled = min(max(known.net.values()), max(known.tax.values())) >= _LABELLED and not found.adds_up
     others = {cents for cents, p in known.total.items() if p >= _LABELLED} - {found.total, found.net}
-    return labelled or bool(others)
+    # Where the net amount is the total with the tax in it, the amount without the tax may be printed, too.
+    rest = found.total - found.tax if found.total and found.tax and found.total == found.net else None
+    return labelled or bool(others) or rest in known.net
 
 
 def shifts_on(pages: PrintedPages) -> frozenset[Decimal]:
     """What the discounts, charges and tips that are printed may add to the total, each or two of them."""
     found = amounts.amounts_on(pages)
-    chance = forests().probabilities("shift", amounts.measures(pages, found))
+    measured = amounts.measures(pages, found)
+    chance = amounts.plausible("shift", forests().probabilities("shift", measured), measured)
     by_number = {each.cents: float(p) for each, p in zip(found, chance, strict=True) if p >= _IS_SHIFT}
     return frozenset(Decimal(cents) / 100 for cents in shifts_of(by_number))
 
@@ -242,6 +287,8 @@ def _dates(pages: PrintedPages) -> dict[str, list[FieldCandidate]]:
         chance = forests().probabilities(role, measured)
         if role == "due_date":
             chance = chance * [1.0 if _names_due(each.around) else _UNNAMED for each in found]
+        else:
+            chance = chance * [_UNNAMED if _names_other(each.around) else 1.0 for each in found]
         days = [each.spot.value.readings if each.spot.value else () for each in found]
         if best := _best(found, days, chance, _MIN[role]):
             issued = _day(fields["date"][0]) if "date" in fields else None
@@ -254,6 +301,13 @@ def _dates(pages: PrintedPages) -> dict[str, list[FieldCandidate]]:
 def _names_due(around: Around) -> bool:
     """Whether a text around a date says that something is due then."""
     return any("due_date" in concepts_in(text) for text in around.texts.values() if text)
+
+
+def _names_other(around: Around) -> bool:
+    """Whether the label of a date says that something else than the document is of that day."""
+    named = concepts_in(around.texts["near"])
+    other = max(named.get("due_date", 0.0), named.get("other_date", 0.0))
+    return other >= _IS_LABEL and "issue_date" not in named
 
 
 def _tomorrow() -> date:

@@ -26,6 +26,8 @@ _UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uff66-\uff9f]")
 """Scripts without spaces between words."""
 _MIN_FUZZY: Final = 5
 """Characters from which a word may be misread."""
+_SHORTEST: Final = 3
+"""Letters of an abbreviation with dots: `n.o` are two words."""
 _SIMILAR: Final = 84.0
 """Similarity in percent from which a word counts as a misread one."""
 _AS_LETTERS: Final = str.maketrans("015", "ols")
@@ -108,7 +110,7 @@ def _concepts_in(text: str) -> Concepts:
 def _named(words: Sequence[str]) -> Iterator[tuple[str, int]]:
     """Concepts with the characters that name them, each part of the text for the longest name."""
     known, at = _vocabulary(), 0
-    words = [_respelled(word) for word in words]
+    words = list(_abbreviated([_respelled(word) for word in words]))
     while at < len(words):
         word = words[at]
         if _UNSPACED.search(word):
@@ -124,6 +126,20 @@ def _named(words: Sequence[str]) -> Iterator[tuple[str, int]]:
         for concept in named:
             yield concept, sum(map(len, best)) or len(word)
         at += max(1, len(best))
+
+
+def _abbreviated(words: Sequence[str]) -> Iterator[str]:
+    """The words, in which the letters of a known abbreviation are one: A.B.N."""
+    known, at = _vocabulary().phrases, 0
+    while at < len(words):
+        end = at
+        while end < len(words) and len(words[end]) == 1 and words[end].isalpha():
+            end += 1
+        joined, letters = "".join(words[at:end]), tuple(words[at:end])
+        is_known = len(letters) >= _SHORTEST and (joined,) in known.get(joined, {})
+        is_known &= letters not in known.get(words[at], {})
+        yield joined if is_known else words[at]
+        at = end if is_known else at + 1
 
 
 def _unspaced(known: _Vocabulary, word: str) -> Iterator[tuple[str, int]]:

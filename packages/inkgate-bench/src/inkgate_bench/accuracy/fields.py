@@ -168,8 +168,8 @@ def _same(field: FieldValue, truth: str) -> bool:
         return own == true or sorted(fold(word) for word in str(field.value).split()) == sorted(
             fold(word) for word in truth.split()
         )
-    # The document may have told which of several readings is meant.
-    shown = str(field.value) if kind.name == "date" else field.text
+    # The document may have told which of several readings is meant, and a sum has several numbers.
+    shown = str(field.value) if kind.name in {"date", "currency", "money"} else field.text
     readings = {reading for value in kind.find(shown) for reading in value.readings[:1]}
     return any(readings & set(value.readings) for value in kind.find(truth))
 

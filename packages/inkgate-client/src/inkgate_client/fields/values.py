@@ -18,7 +18,8 @@ class Match(StrEnum):
 
     `value`: read as a value of its kind, it is equal. `exact`: letters and digits are the same. `similar`: nearly the
     same letters, and all digits the same. `corrected`: the same after I, O and their like were read as digits, which a
-    check digit confirms. `code`: in a code, such as a machine-readable zone.
+    check digit confirms. `code`: in a code, such as a machine-readable zone. `sum`: it is one of the numbers that make
+    the value.
     """
 
     VALUE = "value"
@@ -26,6 +27,7 @@ class Match(StrEnum):
     SIMILAR = "similar"
     CORRECTED = "corrected"
     CODE = "code"
+    SUM = "sum"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class Proposal:
 
     `page` is None for an extractor that knows no place, such as a model; `origin` names the extractor; `box` is the
     place of a QR code or bar code, which is in no line. `settled`: of several readings of what is printed, the document
-    tells that `text` is the one that is meant.
+    tells that `text` is the one that is meant. `parts`: printed numbers whose sum it is, where it isn't printed itself.
     """
 
     text: str
@@ -86,6 +88,7 @@ class Proposal:
     label: str = ""
     box: Box | None = None
     settled: bool = False
+    parts: tuple[Proposal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +98,9 @@ class FieldValue:
     Attributes:
         path: JSON Pointer into `data`.
         value: as in `data`; None unless it is grounded.
-        text: as printed; None if it was not found.
+        text: as printed; None if it was not found. Of a sum the numbers, with ` + ` between them.
         confidence: that the value is right, from 0 to 1; None if it was not found.
-        sources: where it stands, the best first.
+        sources: where it stands, the best first; of a sum all numbers.
         alternatives: what else it may be, as texts.
         checks: codes of the checks that it took part in.
     """

@@ -1,0 +1,71 @@
+"""Labels with a value of which no field was made: what a person should look at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from decimal import Decimal
+from typing import Final
+
+from inkgate.fields.rules.rows import PrintedPages
+from inkgate.fields.trade.amounts import Amount, amounts_on
+from inkgate.fields.trade.papers import Placed, dates_on, numbers_on
+from inkgate.fields.trade.words import concepts_in
+from inkgate_client.fields.values import Check, FieldValue
+
+UNREAD: Final = "label_without_value"
+_AMOUNTS: Final = {"/subtotal": "subtotal", "/tax": "tax"}
+_DATES: Final = {"/date": "issue_date", "/due_date": "due_date"}
+_NUMBERS: Final = {"/vat_id": "tax_id", "/invoice_number": "invoice_number", "/phone": "phone"}
+_CONCEPTS: Final[Mapping[str, str]] = {**_AMOUNTS, **_DATES, **_NUMBERS}
+"""What labels of a field name, by its path. A total that is missing is told by other checks."""
+_NAMED: Final = 0.65
+"""Share of a label's letters from which it is one of the field."""
+_BETWEEN: Final = re.compile(r"[·•|;]|\s[–—-]\s")
+_LETTERS: Final = re.compile(r"[A-Za-z]{2,5}(?=\s)")
+_MIN_DIGITS: Final = 6
+"""Digits of a tax number or a telephone number; fewer are a rate or an extension."""
+
+
+def unread_labels(pages: PrintedPages, fields: Mapping[str, FieldValue]) -> Check | None:
+    """The check that no field without a value has a label with one. None if every field has a value."""
+    missing = [path for path in _CONCEPTS if path in fields and fields[path].value is None]
+    if not missing:
+        return None
+    found: dict[str, str] = {}
+    for path, placed in _placed(pages, missing):
+        if path not in found and _is_left_out(path, placed, fields):
+            found[path] = f"{placed.around.texts['near'].strip()} {placed.spot.text}".strip()
+    return Check(UNREAD, not found, tuple(found or missing), "; ".join(found.values()))
+
+
+def _placed(pages: PrintedPages, paths: Collection[str]) -> Iterator[tuple[str, Amount | Placed]]:
+    """The values that may be the fields', as they stand on the page."""
+    for names, values_on in ((_AMOUNTS, amounts_on), (_DATES, dates_on), (_NUMBERS, numbers_on)):
+        wanted = [path for path in names if path in paths]
+        for placed in values_on(pages) if wanted else ():
+            for path in wanted:
+                yield path, placed
+
+
+def _is_left_out(path: str, placed: Amount | Placed, fields: Mapping[str, FieldValue]) -> bool:
+    """Whether the value's label names the field, and the value is none of another field."""
+    named = concepts_in(_label(placed))
+    if named.get(_CONCEPTS[path], 0.0) < _NAMED or "other_phone" in named:
+        return False
+    if isinstance(placed, Amount):
+        return placed.cents not in {0, *_known_cents(fields)}
+    digits = sum(map(str.isdigit, placed.spot.text))
+    return path not in {"/vat_id", "/phone"} or digits >= _MIN_DIGITS
+
+
+def _label(placed: Amount | Placed) -> str:
+    """What stands before a value, behind the last mark between parts of a row; a short label may be read with it."""
+    own = _LETTERS.match(placed.spot.text)
+    return _BETWEEN.split(f"{placed.around.texts['near'].strip()} {own[0] if own else ''}".strip())[-1]
+
+
+def _known_cents(fields: Mapping[str, FieldValue]) -> set[int]:
+    """The amounts of other fields: a subtotal that is the total again says nothing else."""
+    values = (fields[path].value for path in ("/subtotal", "/tax", "/total") if path in fields)
+    return {int(Decimal(value) * 100) for value in values if isinstance(value, str)}
