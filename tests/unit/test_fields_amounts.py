@@ -8,9 +8,10 @@ from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.extract import answer
 from inkgate.fields.proposed import proposed
 from inkgate.fields.rules.rows import PrintedPages
+from inkgate.fields.schema import FieldSchema
 from inkgate.fields.trade.amounts import amounts_on
 from inkgate.fields.trade.hypotheses import Likely, has_all_included, parts_of, sets_of
-from inkgate_client.fields.values import Extraction, ExtractionStatus, FieldStatus, Match
+from inkgate_client.fields.values import Extraction, ExtractionStatus, FieldStatus, Match, Proposal
 from support.receipts import page
 
 TYPES = DocumentTypes.load()
@@ -100,6 +101,7 @@ def test_a_sign_of_several_currencies_is_the_one_of_the_country(foot: str, sign:
         ("VAT Reg No: 123 4567 89", "/vat_id"),
         ("纳税人识别号: 91112917653MA5947R0", "/vat_id"),
         ("Payment due by: 2018-08-10", "/due_date"),
+        ("Settle no later than 2018-08-10", "/due_date"),
     ],
 )
 def test_a_label_without_a_value_needs_review(line: str, path: str) -> None:
@@ -107,6 +109,17 @@ def test_a_label_without_a_value_needs_review(line: str, path: str) -> None:
     check = next(each for each in found.checks if each.code == "label_without_value")
     assert found.fields[path].value is not None or (not check.passed and path in check.paths)
     assert found.fields[path].value is not None or found.status is ExtractionStatus.NEEDS_REVIEW
+
+
+def test_fields_of_other_kinds_may_be_checked_for_labels() -> None:
+    names = ("tax", "total", "date", "due_date")
+    properties = {name: {"type": "string", "x-kind": "text"} for name in names}
+    schema = FieldSchema.of({"type": "object", "properties": properties, "x-checks": ["label_without_value"]})
+    read = page(invoice("VAT|30.00", "Total|180.00", foot="Due date: 2018-08-10").replace("Invoice date", "Made"))
+    for found in ({}, {"/date": "Made: 2018-07-10", "/total": "Total"}):
+        given = {path: [Proposal(text, "given", 1.0)] for path, text in found.items()}
+        checks = {check.code: check.passed for check in answer([read], schema, given).checks}
+        assert checks == {"label_without_value": False}
 
 
 def amounts(text: str) -> list[str]:

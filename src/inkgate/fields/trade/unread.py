@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from datetime import date
 from decimal import Decimal
 from typing import Final
 
@@ -21,6 +22,10 @@ _CONCEPTS: Final[Mapping[str, str]] = {**_AMOUNTS, **_DATES, **_NUMBERS}
 """What labels of a field name, by its path. A total that is missing is told by other checks."""
 _NAMED: Final = 0.65
 """Share of a label's letters from which it is one of the field."""
+_OTHER_DAYS: Final = frozenset({"other_date", "issue_date", "date", "description", "paid"})
+"""What labels name whose dates are none on which something is due."""
+_LONGEST_TERM: Final = 150
+"""Days from the document's date to the one on which it is due."""
 _BETWEEN: Final = re.compile(r"[·•|;]|\s[–—-]\s")
 _LETTERS: Final = re.compile(r"[A-Za-z]{2,5}(?=\s)")
 _MIN_DIGITS: Final = 6
@@ -51,12 +56,23 @@ def _placed(pages: PrintedPages, paths: Collection[str]) -> Iterator[tuple[str, 
 def _is_left_out(path: str, placed: Amount | Placed, fields: Mapping[str, FieldValue]) -> bool:
     """Whether the value's label names the field, and the value is none of another field."""
     named = concepts_in(_label(placed))
+    if path == "/due_date" and not named.keys() & _OTHER_DAYS and _is_later(placed, fields):
+        return True
     if named.get(_CONCEPTS[path], 0.0) < _NAMED or "other_phone" in named:
         return False
     if isinstance(placed, Amount):
         return placed.cents not in {0, *_known_cents(fields)}
     digits = sum(map(str.isdigit, placed.spot.text))
     return path not in {"/vat_id", "/phone"} or digits >= _MIN_DIGITS
+
+
+def _is_later(placed: Amount | Placed, fields: Mapping[str, FieldValue]) -> bool:
+    """Whether a date is one on which the document may be due, whatever its label is."""
+    value, issued = placed.spot.value, fields.get("/date")
+    if value is None or value.ambiguous or issued is None or issued.kind != "date" or issued.value is None:
+        return False
+    day = value.readings[0]
+    return isinstance(day, date) and 0 < (day - date.fromisoformat(str(issued.value))).days <= _LONGEST_TERM
 
 
 def _label(placed: Amount | Placed) -> str:
@@ -67,5 +83,5 @@ def _label(placed: Amount | Placed) -> str:
 
 def _known_cents(fields: Mapping[str, FieldValue]) -> set[int]:
     """The amounts of other fields: a subtotal that is the total again says nothing else."""
-    values = (fields[path].value for path in ("/subtotal", "/tax", "/total") if path in fields)
-    return {int(Decimal(value) * 100) for value in values if isinstance(value, str)}
+    known = (fields[path] for path in ("/subtotal", "/tax", "/total") if path in fields)
+    return {int(Decimal(str(each.value)) * 100) for each in known if each.kind == "money" and each.value is not None}
