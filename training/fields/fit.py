@@ -21,7 +21,7 @@ from training.fields.examples import Example, Spans, cents_of, example
 from training.fields.observe import observed
 from training.trees import exported
 
-from inkgate.fields.trade import hypotheses, parties
+from inkgate.fields.trade import amounts, hypotheses, parties
 from inkgate.fields.trade.hypotheses import sets_of
 from inkgate.fields.trade.reader import MEASURED, TYPES, Forests, likely, posterior, summed
 from inkgate.runtimes.trees import BoostedTrees
@@ -213,7 +213,10 @@ def out_of_fold(
     chances = [{role: np.zeros(len(each.right[role])) for role in MEASURED} for each in examples]
     for each, chance in zip(examples, chances, strict=True):
         for role, model in models[fold_of(each.source)].items():
-            chance[role] = predict(model, each.measures[MEASURED[role]])
+            measured = each.measures[MEASURED[role]]
+            chance[role] = predict(model, measured)
+            if MEASURED[role] == "amount":
+                chance[role] = amounts.plausible(role, chance[role], measured)
     return chances
 
 

@@ -2,7 +2,7 @@
 
     python -m training.layout.fit_tables src/inkgate/layout/tables/scorer.json CANDIDATES.npz ...
 
-Needs scikit-learn, and nothing of inkgate.
+Needs scikit-learn.
 """
 
 from __future__ import annotations
