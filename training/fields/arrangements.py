@@ -107,7 +107,7 @@ def _numbers_first(blocks: Blocks) -> str:
 
 def _facing(blocks: Blocks) -> str:
     """A part that has seller and buyer, over the page's width."""
-    top = f'<div class="row"><div>{blocks.head}{blocks.title}</div><div>{blocks.box}{"" if blocks.wide_meta else blocks.meta}</div></div>'
+    top = f'<div class="row"><div>{blocks.head}<div style="height:10px"></div>{blocks.title}</div><div>{blocks.box}{"" if blocks.wide_meta else blocks.meta}</div></div>'
     return f"{top}{blocks.meta if blocks.wide_meta else ''}<div>{blocks.customer}</div>"
 
 
