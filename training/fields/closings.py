@@ -78,11 +78,12 @@ def _trading(sheet: Sheet) -> str:
     merchant = sheet.bill.merchant
     others = [name for name in sheet.names if name != merchant.name]
     known = others[0] if others else brand(sheet.rng, sheet.bill.region, merchant.name)
-    if not others:
-        sheet.names = [merchant.name, known]
-    text = sheet.beside("trading").format(
-        brand=sheet.mark("merchant_name", known), name=sheet.mark("merchant_name", merchant.name)
-    )
+    text = sheet.beside("trading")
+    if not sheet.names:
+        sheet.names = [merchant.name]
+    if not others and "{brand}" in text:
+        sheet.names.append(known)
+    text = text.format(brand=sheet.mark("merchant_name", known), name=sheet.mark("merchant_name", merchant.name))
     joint = sheet.rng.choice((" · ", ", ")) if sheet.bill.region.spaced else " "
     address = joint.join(sheet.mark("merchant_address", line) for line in merchant.address)
     lines = [text, address, *([_register(sheet)] if sheet.chance(0.5) else [])]
