@@ -8,7 +8,15 @@ import pytest
 from training.fields import invoice, receipt, words
 from training.fields.bill import Bill, Item, make_bill
 from training.fields.generate import compose
-from training.fields.regions import REGIONS, Region, pick_region, write_date, write_number
+from training.fields.regions import (
+    REGIONS,
+    TUNING_REGIONS,
+    Region,
+    in_chinese,
+    pick_region,
+    write_date,
+    write_number,
+)
 
 SEEDS = [(f"7-{n:05}", "tuning" if n % 2 else "judging") for n in range(300)]
 
@@ -75,6 +83,55 @@ def test_the_tuning_half_never_sees_labels_and_firms_of_the_judging_half() -> No
             assert {words.label(rng, "tuning", section, key) for _ in range(40)} <= set(common)
 
 
+def test_words_beside_names_are_no_labels_of_the_judging_half() -> None:
+    labels, beside = words._data("labels.yaml"), words._data("neighbours.yaml")
+    for language in beside.keys() & labels.keys():
+        split = [words._split(text) for text in labels[language].values()]
+        common = {word.lower() for pair in split for word in pair[0]}
+        own = {word.lower() for pair in split for word in pair[1]} - common
+        for key, text in beside[language].items():
+            assert not own & {word.strip().lower() for word in text.split(";")}, (language, key)
+
+
+def test_parts_of_tuning_layouts_are_drawn_for_every_country() -> None:
+    for kind, layouts in (("invoice", invoice.LAYOUTS), ("receipt", receipt.LAYOUTS)):
+        draw = invoice.draw_invoice if kind == "invoice" else receipt.draw_receipt
+        for name, layout in layouts.items():
+            if layout.half == "judging":
+                continue
+            for region in (*REGIONS, *TUNING_REGIONS):
+                rng = random.Random(f"{name}-{region.key}")
+                bill = make_bill(rng, kind, region, "tuning")  # type: ignore[arg-type]
+                sheet, page, _ = draw(rng, bill, name)
+                fields = sheet.truth(page)["fields"]
+                seller = fields["merchant_name"]
+                assert seller, (name, region.key)
+                assert "{" not in page.partition("<body")[2], (name, region.key)
+
+
+def test_a_brand_and_its_firm_are_both_the_seller_of_an_invoice() -> None:
+    rng = random.Random(4)
+    sheet, page, _ = invoice.draw_invoice(rng, make_bill(rng, "invoice", REGIONS[1], "tuning"), "trading1")
+    assert set(sheet.truth(page)["fields"]["merchant_name"]) == set(sheet.printed["merchant_name"])
+
+
+def test_a_brand_on_a_receipt_is_not_the_firm() -> None:
+    rng = random.Random(4)
+    sheet, page, _ = receipt.draw_receipt(rng, make_bill(rng, "receipt", REGIONS[1], "tuning"), "chain1")
+    assert sheet.truth(page)["fields"]["merchant_name"] == sheet.bill.merchant.name
+    assert sheet.printed["brand"]
+
+
+def test_amounts_in_chinese_words() -> None:
+    known = {
+        "540": "伍佰肆拾元整",
+        "10203.50": "壹万零贰佰零叁元伍角整",
+        "1000000": "壹佰万元整",
+        "20.06": "贰拾元零陆分",
+    }
+    assert {amount: in_chinese(Decimal(amount)) for amount in known} == known
+
+
 def test_the_same_seed_gives_the_same_document() -> None:
     assert compose("3-00001", "tuning")[:2] == compose("3-00001", "tuning")[:2]
 
@@ -98,7 +155,7 @@ def test_fields_are_printed_and_dates_parse() -> None:
             assert Decimal(fields[key]).is_finite(), (name, key)
 
 
-@pytest.mark.parametrize("region", REGIONS, ids=lambda region: region.key)
+@pytest.mark.parametrize("region", [*REGIONS, *TUNING_REGIONS], ids=lambda region: region.key)
 def test_dates_and_amounts_have_the_form_of_the_country(region: Region) -> None:
     day = date(2024, 3, 5)
     for form in region.dates:

@@ -215,9 +215,10 @@ def _settled(rng: random.Random, sums: Sums, region: Region) -> Sums:
 _ROUNDINGS = {"MY": "0.05", "CH": "0.05", "SE": "1", "CZ": "1", "AU": "0.05"}
 
 
-def _at_the_till(rng: random.Random, sums: Sums, region: Region, trade: str) -> Sums:
+def _at_the_till(rng: random.Random, sums: Sums, region: Region, trade: str, half: Half) -> Sums:
     """A receipt's tip, rounding, cash and change."""
-    if trade == "dishes" and rng.random() < (0.7 if region.country == "US" else 0.12):
+    served = 0.35 if half == "tuning" and region.country in {"MY", "SG", "ID"} else 0.12
+    if trade == "dishes" and rng.random() < (0.7 if region.country == "US" else served):
         tip = _coin(sums.total * Decimal(rng.choice((5, 10, 15, 18, 20))) / _HUNDRED, region)
         sums = replace(sums, tip=tip, total=sums.total + tip)
     by_cash = rng.random() < 0.55
@@ -300,7 +301,7 @@ def make_bill(rng: random.Random, kind: Kind, region: Region, half: Half) -> Bil
     )
     if kind == "receipt":
         sums = replace(sums, shipping=None) if sums.shipping is None else _sums(rng, items, mode, region, plain=True)
-        sums = _at_the_till(rng, sums, region, trade)
+        sums = _at_the_till(rng, sums, region, trade, half)
     elif not credit:
         sums = _settled(rng, sums, region)
     elif rng.random() < 0.5:

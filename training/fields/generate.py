@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import random
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def compose(seed: str, half: Half, attempt: int = 0) -> tuple[str, str, Sheet, t
     """The name, the HTML, the sheet and the paper's size of one document. Attempts differ in all but kind, layout and country."""
     rng = random.Random(f"fields-{half}-{seed}")
     kind: Kind = "receipt" if rng.random() < _RECEIPTS else "invoice"
-    region = pick_region(rng)
+    region = pick_region(rng, tuning=half == "tuning")
     layout = rng.choice(layouts(kind, half))
     if attempt:
         rng = random.Random(f"fields-{half}-{seed}-{attempt}")
@@ -54,7 +55,7 @@ def _json(value: Any) -> bytes:  # noqa: ANN401 - JSON
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _print(printer: Press, folder: Path, seed: str, half: Half, scans: float) -> bool:
+def _print(printer: Press, folder: Path, seed: str, half: Half, scans: Mapping[Kind, float]) -> bool:
     """Write one document; False if no attempt fits its paper."""
     for attempt in range(_ATTEMPTS):
         name, html, sheet, (width, height) = compose(seed, half, attempt)
@@ -65,7 +66,7 @@ def _print(printer: Press, folder: Path, seed: str, half: Half, scans: float) ->
             continue
         pdf, page = printed
         truth = {**sheet.truth(html), "layout": name.split("-")[2], **page}
-        scanned = random.Random(f"scan-{half}-{seed}").random() < scans
+        scanned = random.Random(f"scan-{half}-{seed}").random() < scans[sheet.bill.kind]
         if scanned and page["pages"] == 1:
             data, seen = photograph(pdf, page, f"{half}-{seed}", receipt=sheet.bill.kind == "receipt")
             _write(folder / f"{name}-scan.jpg", data)
@@ -76,7 +77,7 @@ def _print(printer: Press, folder: Path, seed: str, half: Half, scans: float) ->
     return False
 
 
-def _print_share(seeds: list[str], folder: Path, half: Half, scans: float) -> None:
+def _print_share(seeds: list[str], folder: Path, half: Half, scans: Mapping[Kind, float]) -> None:
     with press() as printer:
         for seed in seeds:
             if not _print(printer, folder, seed, half, scans):
@@ -93,13 +94,16 @@ def main() -> None:
     parser.add_argument(
         "--scans", type=float, default=0.0, help="the share of documents that are scanned or photographed too"
     )
+    parser.add_argument("--receipt-scans", type=float, help="that of receipts, if another")
     options = parser.parse_args()
+    of_receipts = options.scans if options.receipt_scans is None else options.receipt_scans
+    scans: dict[Kind, float] = {"invoice": options.scans, "receipt": of_receipts}
     options.folder.mkdir(parents=True, exist_ok=True)
     seeds = [f"{options.seed}-{n:05}" for n in range(options.documents)]
     start = time.perf_counter()
     processes = [
         multiprocessing.Process(
-            target=_print_share, args=(seeds[n :: options.workers], options.folder, options.half, options.scans)
+            target=_print_share, args=(seeds[n :: options.workers], options.folder, options.half, scans)
         )
         for n in range(options.workers)
     ]

@@ -1,15 +1,21 @@
 """Layouts of invoices: which parts stand where."""
 
 import random
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from training.fields.addressees import ADDRESSEES
+from training.fields.addressees import WITH_SELLER as BUYERS_WITH_SELLER
+from training.fields.arrangements import ARRANGEMENTS, Blocks
 from training.fields.bill import Bill
+from training.fields.closings import CLOSINGS, page_number, reference, strangers
+from training.fields.closings import WITH_SELLER as FEET_WITH_SELLER
 from training.fields.foot import FEET, imprint, terms
+from training.fields.heads import HEADS, renamed
 from training.fields.issuer import CUSTOMERS, ISSUERS, sender_line
 from training.fields.items import TABLES, cards, text_lines, written
 from training.fields.meta import METAS, WIDE, WITH_TITLE, title
+from training.fields.oddities import odd
 from training.fields.sheet import Sheet
 from training.fields.sums import SUMS, last_rows, top_box
 from training.fields.words import Half
@@ -22,7 +28,7 @@ _SWAPPED = 0.4
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The parts of an invoice, by their names in ISSUERS, CUSTOMERS, METAS, TABLES (or `lines`, `cards`), SUMS and FEET."""
+    """The parts of an invoice, by their names in ISSUERS or HEADS, CUSTOMERS or ADDRESSEES, METAS, TABLES (or `lines`, `cards`), SUMS, and FEET or CLOSINGS."""
 
     arrangement: str
     issuer: str
@@ -56,6 +62,42 @@ LAYOUTS: dict[str, Layout] = {
     "strip1": Layout("stripped", "logo", "shipped", "heads", "lined", "rows", "slip"),
     "strip2": Layout("stripped", "plain", "billed", "line", "open", "right", "imprint", top_box=True),
     "sidebar1": Layout("sidebar", "plain", "billed", "below", "lined", "right", "nothing"),
+    "office1": Layout("classic", "practice", "attention", "table", "lined", "right", "columns"),
+    "office2": Layout("mirrored", "slogan", "billed", "list", "striped", "rows", "seat"),
+    "office3": Layout("classic", "contact_box", "framed", "table", "ruled", "by_rate", "columns"),
+    "office4": Layout("stripped", "two_columns", "accounted", "heads", "open", "right", "payable"),
+    "practice1": Layout("letter", "practice", "salutation", "titled", "open", "worded", "columns"),
+    "practice2": Layout("stacked", "stationery", "attention", "list", "lines", "sentence", "payable"),
+    "practice3": Layout("letter", "person", "salutation", "list", "lined", "wide", "bank"),
+    "footer1": Layout("letter", "nothing", "salutation", "table", "lined", "right", "columns"),
+    "footer2": Layout("first_buyer", "website", "framed", "list", "striped", "rows", "columns"),
+    "footer3": Layout("headline", "nothing", "large", "table", "open", "sentence", "seat"),
+    "footer4": Layout("letter", "pictured", "attention", "below", "ruled", "by_rate", "columns"),
+    "trading1": Layout("classic", "brand", "billed", "table", "striped", "right", "trading"),
+    "trading2": Layout("stacked", "branded", "delivered", "heads", "lined", "rows", "seat"),
+    "trading3": Layout("mirrored", "brand", "framed", "list", "open", "strip", "columns", top_box=True),
+    "trading4": Layout("classic", "branded", "attention", "leaders", "lined", "right", "trading"),
+    "addressee1": Layout("addressee", "department", "large", "table", "lined", "worded", "line"),
+    "addressee2": Layout("first_buyer", "registered", "attention", "heads", "ruled", "by_rate", "payable"),
+    "addressee3": Layout("addressee", "beside", "beside", "list", "open", "rows", "seat"),
+    "addressee4": Layout("numbers_first", "split", "large", "table", "striped", "right", "bank"),
+    "parties1": Layout("facing", "nothing", "three", "table", "lined", "worded", "line"),
+    "parties2": Layout("facing", "nothing", "facing", "list", "ruled", "by_rate", "bank"),
+    "parties3": Layout("facing", "pictured", "facing", "heads", "striped", "rows", "payable"),
+    "parties4": Layout("three", "labelled", "delivered", "list", "open", "right", "seat"),
+    "sheet1": Layout("headline", "form_lines", "form_lines", "table", "ruled", "left", "line"),
+    "sheet2": Layout("grid", "registered", "accounted", "below", "lined", "rows", "bank"),
+    "sheet3": Layout("form", "form_lines", "form_lines", "leaders", "open", "right", "payable"),
+    "sheet4": Layout("grid", "beside", "beside", "table", "ruled", "by_rate", "columns"),
+    "freelance1": Layout("classic", "person", "attention", "list", "lines", "sentence", "payable"),
+    "freelance2": Layout("numbers_first", "person", "unlabelled", "line", "open", "right", "bank"),
+    "freelance3": Layout("french", "person", "large", "table", "lined", "wide", "seat"),
+    "avenue1": Layout("french", "split", "framed", "table", "ruled", "by_rate", "seat"),
+    "avenue2": Layout("french", "slogan", "salutation", "heads", "striped", "right", "columns"),
+    "avenue3": Layout("french", "pictured", "attention", "line", "lined", "strip", "trading"),
+    "company1": Layout("stacked", "registered", "salutation", "table", "ruled", "worded", "payable"),
+    "company2": Layout("headline", "registered", "attention", "table", "lined", "rows", "line"),
+    "company3": Layout("stacked", "stationery", "accounted", "list", "ruled", "right", "bank"),
     "judged1": Layout("classic", "banner", "billed", "boxes", "cards", "right", "stub", "judging"),
     "judged2": Layout("letter", "one_line", "window", "placed", "lined", "big", "imprint", "judging"),
     "judged3": Layout("mirrored", "logo", "inline", "double", "striped", "bar", "line", "judging"),
@@ -67,70 +109,6 @@ LAYOUTS: dict[str, Layout] = {
     "judged9": Layout("signed", "nothing", "billed", "list", "cards", "right", "bank", "judging"),
     "judged10": Layout("right_sidebar", "logo", "unlabelled", "below", "open", "by_rate", "slip", "judging"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Blocks:
-    """The HTML of the parts, before they are arranged. `title` is empty where the meta block has it."""
-
-    head: str
-    customer: str
-    title: str
-    meta: str
-    box: str
-    tail: tuple[str, ...]
-    accent: str
-    wide_meta: bool
-
-
-def _above_or_beside(blocks: Blocks, left: str) -> str:
-    """`left` with the meta block at its right, or below it where that needs the width."""
-    if blocks.wide_meta:
-        return f'<div class="row">{left}{blocks.box}</div>{blocks.meta}'
-    return f'<div class="row">{left}<div>{blocks.box}{blocks.meta}</div></div>'
-
-
-def _classic(blocks: Blocks) -> str:
-    top = f'<div class="row"><div>{blocks.head}</div><div>{blocks.title}{"" if blocks.wide_meta else blocks.meta}</div></div>'
-    return f'{top}<div class="row">{blocks.customer}{blocks.box}</div>{blocks.meta if blocks.wide_meta else ""}'
-
-
-def _mirrored(blocks: Blocks) -> str:
-    top = f'<div class="row"><div>{blocks.title}{"" if blocks.wide_meta else blocks.meta}</div><div>{blocks.head}</div></div>'
-    return f'{top}<div class="row">{blocks.customer}{blocks.box}</div>{blocks.meta if blocks.wide_meta else ""}'
-
-
-def _letter(blocks: Blocks) -> str:
-    if blocks.title:
-        return f"<div>{blocks.head}</div>{_above_or_beside(blocks, blocks.customer)}{blocks.title}"
-    return f'<div>{blocks.head}</div><div class="row">{blocks.customer}{blocks.box}</div><div>{blocks.meta}</div>'
-
-
-def _stacked(blocks: Blocks) -> str:
-    return f"<div>{blocks.head}</div><div>{blocks.title}</div>{_above_or_beside(blocks, blocks.customer)}"
-
-
-def _form(blocks: Blocks) -> str:
-    top = f'<div class="row"><div>{blocks.title}</div><div>{"" if blocks.wide_meta else blocks.meta}</div></div>'
-    return f'{top}{blocks.meta if blocks.wide_meta else ""}<div class="pair">{blocks.head}{blocks.customer}</div>'
-
-
-def _stripped(blocks: Blocks) -> str:
-    return f'<div class="row"><div>{blocks.head}</div><div>{blocks.title}{blocks.box}</div></div><div>{blocks.meta}</div>{blocks.customer}'
-
-
-def _sidebar(blocks: Blocks) -> str:
-    return f'<div class="side" style="border-right:3px solid {blocks.accent}">{blocks.head}{blocks.customer}{blocks.meta}</div><div class="main flow">{blocks.title}'
-
-
-def _right_sidebar(blocks: Blocks) -> str:
-    return f'<div class="side" style="order:2;background:#f0f1f3">{blocks.head}{blocks.meta}</div><div class="main flow"><div>{blocks.title}</div>{blocks.customer}'
-
-
-ARRANGEMENTS: dict[str, Callable[[Blocks], str]] = {
-    "classic": _classic, "mirrored": _mirrored, "letter": _letter, "stacked": _stacked, "form": _form, "stripped": _stripped,
-    "sidebar": _sidebar, "right_sidebar": _right_sidebar, "signed": _stacked,
-}  # fmt: skip
 
 
 def _items_and_sums(sheet: Sheet, layout: Layout) -> tuple[str, ...]:
@@ -149,20 +127,28 @@ def _signature(sheet: Sheet) -> str:
     return f'<div style="margin-top:20px"><div>{sheet.mark("merchant_name", merchant.name, "font-weight:bold")}</div>{sheet.lines("merchant_address", merchant.address)}</div>'
 
 
+_HEADS = {**ISSUERS, **HEADS}
+_BUYERS = {**CUSTOMERS, **ADDRESSEES}
+_FEET = {**FEET, **CLOSINGS}
+_STRANGERS, _REFERENCES, _PAGED = 0.35, 0.15, 0.25
+"""Shares of documents of the tuning half with false names, with a sentence that refers to another paper, and with a page's number."""
+
+
 def _blocks(sheet: Sheet, layout: Layout) -> Blocks:
-    head = ISSUERS[layout.issuer](sheet)
-    customer = CUSTOMERS[layout.customer](sheet)
-    if (
-        layout.issuer == "nothing"
-        and "sender" not in customer
-        and layout.arrangement != "signed"
-        and layout.foot != "imprint"
-    ):
+    head = _HEADS[layout.issuer](sheet)
+    customer = _BUYERS[layout.customer](sheet)
+    named = layout.foot in {"imprint", *FEET_WITH_SELLER} or layout.customer in BUYERS_WITH_SELLER
+    if layout.issuer == "nothing" and "sender" not in customer and layout.arrangement != "signed" and not named:
         customer = sender_line(sheet) + customer
     name = "" if layout.meta in WITH_TITLE else title(sheet)
     meta = METAS[layout.meta](sheet)
     box = top_box(sheet) if layout.top_box else ""
     tail = [*_items_and_sums(sheet, layout), terms(sheet)]
+    if layout.half == "tuning":
+        if sheet.chance(0.8 if sheet.bill.credit else _REFERENCES):
+            tail.insert(0, reference(sheet))
+        if sheet.chance(_STRANGERS):
+            tail.append(strangers(sheet))
     if layout.foot == "bank":
         tail.append(FEET["bank"](sheet))
     if layout.arrangement == "signed":
@@ -177,10 +163,12 @@ def _page(sheet: Sheet, layout: Layout, size: str) -> str:
     foot = (
         ""
         if layout.foot in {"bank", "nothing"}
-        else FEET[layout.foot](sheet)
+        else _FEET[layout.foot](sheet)
         if layout.foot != "imprint"
         else imprint(sheet, with_name=layout.issuer == "nothing" or sheet.chance(0.6))
     )
+    if layout.half == "tuning" and sheet.chance(_PAGED):
+        foot += page_number(sheet)
     top, side = rng.randint(36, 70), rng.randint(40, 76)
     body = ARRANGEMENTS[layout.arrangement](blocks) + "".join(
         f'<div class="part">{part}</div>' for part in blocks.tail if part
@@ -206,11 +194,13 @@ def _varied(rng: random.Random, layout: Layout) -> Layout:
 
 def draw_invoice(rng: random.Random, bill: Bill, layout: str) -> tuple[Sheet, str, tuple[int, int]]:
     """The sheet with its marks, its HTML, and the page's width and height in CSS pixels."""
+    if bill.half == "tuning":
+        bill = odd(rng, renamed(rng, bill, LAYOUTS[layout].issuer))
     sheet = Sheet(rng, bill)
     size = "letter" if bill.region.country == "US" else "a4"
     page = _page(sheet, _varied(rng, LAYOUTS[layout]), size)
     return (
         sheet,
-        f'<!DOCTYPE html><html><head><meta charset="utf-8"><style>{_STYLE.read_text(encoding="utf-8")}</style></head><body>{page}</body></html>',
+        f'<!DOCTYPE html><html><head><meta charset="utf-8"><style>{_STYLE.read_text(encoding="utf-8")}</style></head><body{sheet.body}>{page}</body></html>',
         SIZES[size],
     )

@@ -52,7 +52,8 @@ def _name(sheet: Sheet, scale: float, css: str = "") -> str:
     return f"<div>{sheet.mark('merchant_name', sheet.bill.merchant.name, style)}</div>"
 
 
-def _details(sheet: Sheet) -> str:
+def details(sheet: Sheet) -> str:
+    """The seller's address, and its contact in lines below."""
     merchant = sheet.bill.merchant
     pieces = contact(sheet, merchant)
     if sheet.chance(0.5):
@@ -61,19 +62,19 @@ def _details(sheet: Sheet) -> str:
 
 
 def _plain(sheet: Sheet) -> str:
-    return f'<div class="issuer">{_name(sheet, sheet.rng.uniform(1.1, 2.0))}{_details(sheet)}</div>'
+    return f'<div class="issuer">{_name(sheet, sheet.rng.uniform(1.1, 2.0))}{details(sheet)}</div>'
 
 
 def _right(sheet: Sheet) -> str:
-    return f'<div class="issuer" style="text-align:right">{_name(sheet, sheet.rng.uniform(1.0, 1.7))}{_details(sheet)}</div>'
+    return f'<div class="issuer" style="text-align:right">{_name(sheet, sheet.rng.uniform(1.0, 1.7))}{details(sheet)}</div>'
 
 
 def _centred(sheet: Sheet) -> str:
-    return f'<div class="issuer" style="text-align:center">{_name(sheet, sheet.rng.uniform(1.4, 2.2))}{_details(sheet)}</div>'
+    return f'<div class="issuer" style="text-align:center">{_name(sheet, sheet.rng.uniform(1.4, 2.2))}{details(sheet)}</div>'
 
 
 def _small(sheet: Sheet) -> str:
-    return f'<div class="issuer">{_name(sheet, 1)}{_details(sheet)}</div>'
+    return f'<div class="issuer">{_name(sheet, 1)}{details(sheet)}</div>'
 
 
 def _logo(sheet: Sheet) -> str:
@@ -86,16 +87,14 @@ def _logo(sheet: Sheet) -> str:
         "font-family:'URW Gothic';letter-spacing:1px;",
     ))  # fmt: skip
     logo = _name(sheet, sheet.rng.uniform(1.5, 2.2), css + "display:inline-block;")
-    small = f'<div class="small">{_details(sheet)}</div>'
+    small = f'<div class="small">{details(sheet)}</div>'
     if sheet.chance(0.4):
         return f'<div class="row"><div>{logo}</div>{small}</div>'
     return f'<div class="issuer">{logo}<div style="height:8px"></div>{small}</div>'
 
 
 def _labelled(sheet: Sheet) -> str:
-    return (
-        f'<div class="issuer"><div class="head">{sheet.named("from")}</div>{_name(sheet, 1.1)}{_details(sheet)}</div>'
-    )
+    return f'<div class="issuer"><div class="head">{sheet.named("from")}</div>{_name(sheet, 1.1)}{details(sheet)}</div>'
 
 
 def _nothing(sheet: Sheet) -> str:
@@ -117,7 +116,7 @@ def _one_line(sheet: Sheet) -> str:
 def _banner(sheet: Sheet) -> str:
     """A coloured band with the name at one end and the address at the other."""
     name = sheet.mark("merchant_name", sheet.bill.merchant.name, f"font-size:{sheet.size * 1.7:.0f}px;font-weight:bold")
-    return f'<div class="row" style="background:{sheet.accent};color:#fff;padding:12px 16px;align-items:center"><div>{name}</div><div class="small" style="text-align:right">{_details(sheet)}</div></div>'
+    return f'<div class="row" style="background:{sheet.accent};color:#fff;padding:12px 16px;align-items:center"><div>{name}</div><div class="small" style="text-align:right">{details(sheet)}</div></div>'
 
 
 ISSUERS: dict[str, Part] = {
@@ -137,7 +136,8 @@ def sender_line(sheet: Sheet) -> str:
     return f'<div class="sender">{joint.join(pieces)}</div>'
 
 
-def _who(sheet: Sheet, party: Party) -> str:
+def who(sheet: Sheet, party: Party) -> str:
+    """The buyer's name and address, with a person, a tax number or a phone in some documents."""
     weight = "font-weight:bold" if sheet.chance(0.3) else ""
     person = f"<div>{html.escape(party.person)}</div>" if sheet.chance(0.25) and party.person != party.name else ""
     vat = ""
@@ -152,21 +152,19 @@ def _who(sheet: Sheet, party: Party) -> str:
 
 def _window(sheet: Sheet) -> str:
     line = sender_line(sheet) if sheet.chance(0.8) else ""
-    return f'<div class="window">{line}{_who(sheet, sheet.bill.customer)}</div>'
+    return f'<div class="window">{line}{who(sheet, sheet.bill.customer)}</div>'
 
 
 def _billed(sheet: Sheet) -> str:
-    return (
-        f'<div class="party"><div class="head">{sheet.named("bill_to")}</div>{_who(sheet, sheet.bill.customer)}</div>'
-    )
+    return f'<div class="party"><div class="head">{sheet.named("bill_to")}</div>{who(sheet, sheet.bill.customer)}</div>'
 
 
 def _unlabelled(sheet: Sheet) -> str:
-    return f'<div class="party">{_who(sheet, sheet.bill.customer)}</div>'
+    return f'<div class="party">{who(sheet, sheet.bill.customer)}</div>'
 
 
 def _boxed(sheet: Sheet) -> str:
-    return f'<div class="party" style="border:1px solid #777;padding:7px 9px"><div class="head">{sheet.named("bill_to")}</div>{_who(sheet, sheet.bill.customer)}</div>'
+    return f'<div class="party" style="border:1px solid #777;padding:7px 9px"><div class="head">{sheet.named("bill_to")}</div>{who(sheet, sheet.bill.customer)}</div>'
 
 
 def _shipped(sheet: Sheet) -> str:

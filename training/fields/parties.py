@@ -3,11 +3,13 @@
 import random
 from dataclasses import dataclass
 
-from training.fields import identifiers
+from training.fields import identifiers, naming
+from training.fields.addresses import address
 from training.fields.regions import Region
 from training.fields.words import Half, form, name, town
 
-_NUMBER_FIRST = {"US", "GB", "IE", "AU", "FR", "IN"}
+_OTHERWISE = 0.65
+"""The share of firms of the tuning half that naming.py calls."""
 _DOMAINS = {
     "US": "com",
     "GB": "co.uk",
@@ -17,6 +19,10 @@ _DOMAINS = {
     "CN": "com.cn",
     "IN": "in",
     "MY": "com.my",
+    "SG": "com.sg",
+    "KR": "co.kr",
+    "TW": "com.tw",
+    "ID": "co.id",
 }
 _BANKS = [
     "Volksbank",
@@ -51,6 +57,8 @@ class Party:
 
 
 def _firm(rng: random.Random, region: Region, half: Half, *, shop: bool) -> str:
+    if half == "tuning" and rng.random() < _OTHERWISE:
+        return naming.firm(rng, region, shop=shop)
     language = region.language
     first = name(rng, half, language, "firm")
     trade = name(rng, half, language, "shop" if shop else "trade")
@@ -76,30 +84,6 @@ def person(rng: random.Random, region: Region, half: Half) -> str:
     return f"{first} {last}" if region.spaced else f"{last}{first}"
 
 
-def _address(rng: random.Random, region: Region, half: Half) -> tuple[str, ...]:
-    place = town(rng, half, region.key)
-    number = rng.randint(1, 180)
-    if region.country == "MY":
-        return (
-            f"No. {number}, Jalan {rng.choice(('SS', 'PJU', 'Bukit', 'Setia'))} {rng.randint(1, 22)}/{rng.randint(1, 30)}",
-            place,
-        )
-    street = name(rng, half, region.language, "street")
-    if region.language == "zh":
-        return (f"{place}{street}{number}号",)
-    if region.language == "ja":
-        line = f"{street}{rng.randint(1, 9)}-{rng.randint(1, 20)}-{rng.randint(1, 30)}"
-        post, _, city = place.partition(" ")
-        return (post, f"{city}{line}")
-    if region.country in _NUMBER_FIRST or region.key == "CH-fr":
-        line = f"{number}{',' if region.country == 'IN' else ''} {street}"
-        unit = {"US": "Suite ", "AU": "Unit ", "GB": "Unit "}.get(region.country)
-        if unit and rng.random() < 0.2:
-            return f"{unit}{rng.randint(1, 40)}", line, place
-        return line, place
-    return f"{street}{', ' if region.country in {'IT', 'ES', 'PT'} else ' '}{number}", place
-
-
 def _domain(rng: random.Random, firm: str, region: Region) -> str:
     plain = "".join(c for c in firm.lower().split()[0] if c.isascii() and c.isalpha()) or rng.choice(
         ("hengxin", "aozora", "minato")
@@ -113,7 +97,7 @@ def _party(rng: random.Random, region: Region, half: Half, firm: str) -> Party:
     return Party(
         firm,
         person(rng, region, half),
-        _address(rng, region, half),
+        address(rng, region, half),
         identifiers.phone(rng, region),
         f"{rng.choice(('info', 'office', 'sales', 'mail'))}@{domain}",
         f"www.{domain}",

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
+from training.fields import till_heads
 from training.fields.bill import Bill
 from training.fields.identifiers import fill
+from training.fields.oddities import odd
 from training.fields.receipt_parts import HEADS, LINES, WHENS, line
 from training.fields.regions import write_number
 from training.fields.sheet import Sheet
@@ -17,11 +19,13 @@ from training.fields.words import Half
 _STYLE = Path(__file__).with_name("style.css")
 _WIDTHS = (219, 250, 272, 302)
 """58 to 80 mm in CSS pixels."""
+_TIPS = 0.5
+"""The share of the tuning half's meals that ask for a tip."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The parts of a receipt, by their names in HEADS, WHENS, LINES and SUMS."""
+    """The parts of a receipt, by their names in HEADS (of receipt_parts.py or till_heads.py), WHENS, LINES and SUMS."""
 
     head: str
     when: str
@@ -41,6 +45,32 @@ LAYOUTS: dict[str, Layout] = {
     "till7": Layout("centred", "pairs", "lettered", "large"),
     "till8": Layout("boxed", "rows", "two_lines", "by_rate"),
     "till9": Layout("centred", "bare", "counted", "dotted", when_last=True),
+    "mart1": Layout("firm", "aligned", "table", "plain"),
+    "mart2": Layout("firm_number", "pairs", "two_lines", "plain"),
+    "mart3": Layout("numbered", "aligned", "lettered", "by_rate"),
+    "mart4": Layout("titled", "packed", "one_line", "large"),
+    "mart5": Layout("former", "rows", "table", "plain"),
+    "chain1": Layout("brand_firm", "pairs", "one_line", "plain"),
+    "chain2": Layout("brand_small", "packed", "counted", "by_rate"),
+    "chain3": Layout("owned", "one_line", "two_lines", "large", when_last=True),
+    "chain4": Layout("logo_brand", "aligned", "lettered", "dotted"),
+    "chain5": Layout("station", "pairs", "one_line", "plain"),
+    "outlet1": Layout("branch", "packed", "counted", "plain"),
+    "outlet2": Layout("branch_code", "pairs", "one_line", "large"),
+    "outlet3": Layout("logo", "rows", "counted", "plain", when_last=True),
+    "outlet4": Layout("plain", "packed", "two_lines", "by_rate", when_last=True),
+    "kopitiam1": Layout("scripts", "aligned", "table", "plain"),
+    "kopitiam2": Layout("scripts", "pairs", "counted", "large"),
+    "counter1": Layout("greeted", "one_line", "one_line", "dotted"),
+    "counter2": Layout("queued", "rows", "counted", "plain"),
+    "counter3": Layout("dated", "packed", "two_lines", "plain"),
+    "counter4": Layout("contact_first", "pairs", "lettered", "plain"),
+    "counter5": Layout("site_first", "bare", "one_line", "large"),
+    "starred1": Layout("starred", "pairs", "two_lines", "plain"),
+    "starred2": Layout("starred", "aligned", "table", "dotted", when_last=True),
+    "footed1": Layout("footed", "pairs", "one_line", "plain"),
+    "footed2": Layout("footed_address", "aligned", "counted", "large"),
+    "ledger1": Layout("wide", "aligned", "table", "by_rate"),
     "judged1": Layout("reversed", "stacked", "coded", "plain", half="judging"),
     "judged2": Layout("name_last", "bare", "two_lines", "framed", half="judging"),
     "judged3": Layout("reversed", "table", "one_line", "framed", when_last=True, half="judging"),
@@ -175,9 +205,30 @@ def _end(sheet: Sheet) -> str:
     return "".join(pieces)
 
 
+def tips(sheet: Sheet) -> str:
+    """Lines for a tip to be written by hand, and tips that are suggested."""
+    bill = sheet.bill
+    if bill.trade != "dishes" or bill.sums.tip is not None or bill.region.language not in {"en", "zh", "es"}:
+        return ""
+    blank = "_" * sheet.rng.randint(6, 12)
+    rows = [line(sheet.label("tip"), blank), line(sheet.label("total"), blank)] if sheet.chance(0.6) else []
+    if sheet.chance(0.6):
+        shares = sheet.rng.choice(((15, 18, 20), (18, 20, 22), (10, 15)))
+        amounts = [(bill.sums.total * share / 100).quantize(bill.region.unit) for share in shares]
+        rows.append(f"<tr><td colspan=2>{sheet.beside('suggested')}</td></tr>")
+        rows += [
+            line(f"{share}%", sheet.money("other_amount", amount))
+            for share, amount in zip(shares, amounts, strict=True)
+        ]
+    return f'<table style="margin-top:6px">{"".join(rows)}</table>' if rows else ""
+
+
 def draw_receipt(rng: random.Random, bill: Bill, layout: str) -> tuple[Sheet, str, tuple[int, int]]:
     """The sheet with its marks, its HTML, and the paper's width; its height of 0 stands for that of the content."""
-    sheet, parts = Sheet(rng, bill), LAYOUTS[layout]
+    parts = LAYOUTS[layout]
+    if bill.half == "tuning":
+        bill = odd(rng, till_heads.renamed(rng, bill, parts.head))
+    sheet = Sheet(rng, bill)
     rule = rng.choice(
         (
             '<div class="rule"></div>',
@@ -186,14 +237,19 @@ def draw_receipt(rng: random.Random, bill: Bill, layout: str) -> tuple[Sheet, st
             f'<div style="overflow:hidden;white-space:nowrap">{"*" * 60}</div>',
         )
     )
-    head, items = HEADS[parts.head](sheet), LINES[parts.items](sheet)
-    sums, when, end = SUMS[parts.sums](sheet), WHENS[parts.when](sheet), _end(sheet)
+    head = HEADS[parts.head](sheet) if parts.head in HEADS else till_heads.draw_head(sheet, parts.head)
+    items, sums = LINES[parts.items](sheet), SUMS[parts.sums](sheet)
+    when, end = WHENS[parts.when](sheet), _end(sheet)
+    if bill.half == "tuning":
+        end = (tips(sheet) if sheet.chance(_TIPS) else "") + end
+    if parts.head in till_heads.FOOTED:
+        end += till_heads.named_foot(sheet)
     order = [head, items, sums, when, end] if parts.when_last else [head, when, items, sums, end]
     width = rng.choice(_WIDTHS)
     css = f"width:{width}px;font-family:'{sheet.font}';font-size:{sheet.size}px;line-height:{rng.choice((1.15, 1.25, 1.4))}"
     body = rule.join(block for block in order if block)
     return (
         sheet,
-        f'<!DOCTYPE html><html><head><meta charset="utf-8"><style>{_STYLE.read_text(encoding="utf-8")}</style></head><body><div class="page receipt" style="{css}">{body}</div></body></html>',
+        f'<!DOCTYPE html><html><head><meta charset="utf-8"><style>{_STYLE.read_text(encoding="utf-8")}</style></head><body{sheet.body}><div class="page receipt" style="{css}">{body}</div></body></html>',
         (width, 0),
     )

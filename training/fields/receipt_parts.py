@@ -137,6 +137,22 @@ def _table(sheet: Sheet) -> str:
     return f"<table><tr>{''.join(f'<th>{key}</th>' for key, _ in pairs)}</tr><tr>{''.join(f'<td>{value}</td>' for _, value in pairs)}</tr></table>"
 
 
+def _aligned(sheet: Sheet) -> str:
+    """Labels in a column, then colons, then values."""
+    colon = (sheet.colon or ":").strip()
+    rows = "".join(
+        f"<tr><td style='white-space:nowrap'>{key.removesuffix(sheet.colon)}</td><td>{colon}</td><td style='width:70%'>{value}</td></tr>"
+        for key, value in _identity(sheet)
+    )
+    return f"<table>{rows}</table>"
+
+
+def _packed(sheet: Sheet) -> str:
+    """Labels and values one after another, as many as a line takes."""
+    joint = sheet.rng.choice((" ", "&emsp;", " / ", " - "))
+    return f"<div>{joint.join(f'<span>{key} {value}</span>' for key, value in _identity(sheet))}</div>"
+
+
 WHENS: dict[str, Callable[[Sheet], str]] = {
     "pairs": _pairs,
     "one_line": _one_line,
@@ -144,6 +160,8 @@ WHENS: dict[str, Callable[[Sheet], str]] = {
     "bare": _bare,
     "stacked": _stacked,
     "table": _table,
+    "aligned": _aligned,
+    "packed": _packed,
 }
 
 

@@ -89,6 +89,13 @@ REGIONS = (
     Region("CN", "zh", "CNY", ("¥0", "￥0", "0元", "0"), ",", ".", ("yyyy年m月d日", "yyyy-mm-dd", "yyyy/mm/dd", "yyyy年mm月dd日", "yyyy.mm.dd"), ("13", "6", "9"), ("gross",), scale=7, weight=1.5),
     Region("JP", "ja", "JPY", ("¥0", "0円", "￥0", "¥0-", "0"), ",", ".", ("yyyy年m月d日", "yyyy/mm/dd", "era", "yyyy-mm-dd", "yyyy年mm月dd日"), ("10", "8"), ("gross",), 0, 150, weight=1.3),
 )  # fmt: skip
+TUNING_REGIONS = (
+    Region("SG", "en", "SGD", ("$0", "S$0", "$ 0", "SGD 0", "0"), ",", ".", ("dd/mm/yyyy", "dd-mm-yyyy", "d mon yyyy", "dd mon yyyy", "dd/mm/yy"), ("9", "7"), ("gross", "net")),
+    Region("KR", "en", "KRW", ("₩0", "KRW 0", "₩ 0", "0"), ",", ".", ("yyyy-mm-dd", "yyyy/mm/dd", "month d, yyyy", "yyyy.mm.dd"), ("10",), ("gross",), 0, 1400, weight=0.5),
+    Region("TW", "zh", "TWD", ("NT$0", "NT$ 0", "0元", "0"), ",", ".", ("yyyy年m月d日", "yyyy/mm/dd", "yyyy-mm-dd"), ("5",), ("gross",), 0, 35, weight=0.6),
+    Region("ID", "en", "IDR", ("Rp 0", "Rp0", "Rp. 0", "IDR 0"), ".", ",", ("dd/mm/yyyy", "dd-mm-yyyy", "d mon yyyy", "d month yyyy"), ("11",), ("net", "gross"), 0, 17000, weight=0.4),
+)  # fmt: skip
+"""Countries of the tuning half only."""
 _ERA_BEGINS = 2019
 """The first year of Reiwa."""
 
@@ -115,6 +122,26 @@ def write_money(value: Decimal, region: Region, sign: str, minus: Literal["-0", 
     return minus.replace("0", text) if value < 0 else text
 
 
+def in_chinese(value: Decimal) -> str:
+    """An amount below 10^8 in the numerals of Chinese cheques, such as 壹佰贰拾元伍角整."""
+    digits, text, gap = f"{int(value)}", "", False
+    for place, digit in zip(range(len(digits) - 1, -1, -1), digits, strict=True):
+        if digit == "0":
+            gap = True
+        else:
+            text += (
+                ("零" if gap and text else "") + "零壹贰叁肆伍陆柒捌玖"[int(digit)] + ("", "拾", "佰", "仟")[place % 4]
+            )
+            gap = False
+        if place == 4 and text:
+            text += "万"
+    tenths, hundredths = divmod(int(value * 100) % 100, 10)
+    names = "零壹贰叁肆伍陆柒捌玖"
+    small = f"{names[tenths]}角" if tenths else "零" if hundredths else ""
+    small += f"{names[hundredths]}分" if hundredths else "整"
+    return f"{text or '零'}元{small}"
+
+
 def write_date(day: date, form: str, language: str) -> str:
     """The date in a form such as `dd.mm.yyyy` or `month d, yyyy`."""
     if form == "era":
@@ -136,5 +163,9 @@ def write_date(day: date, form: str, language: str) -> str:
     return text
 
 
-def pick_region(rng: random.Random) -> Region:
-    return rng.choices(REGIONS, [region.weight for region in REGIONS])[0]
+def pick_region(rng: random.Random, *, tuning: bool = False) -> Region:
+    """A country by its weight; the tuning half has more of them, and one more often whose real receipts are learned from."""
+    if not tuning:
+        return rng.choices(REGIONS, [region.weight for region in REGIONS])[0]
+    regions = (*REGIONS, *TUNING_REGIONS)
+    return rng.choices(regions, [region.weight * (2 if region.country == "MY" else 1) for region in regions])[0]

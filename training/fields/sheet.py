@@ -10,8 +10,9 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from training.fields.bill import Bill, Item, Mode
+from training.fields.naming import halves
 from training.fields.regions import write_date, write_money, write_number
-from training.fields.words import label
+from training.fields.words import chosen, label
 
 _SANS = (
     "Liberation Sans",
@@ -84,6 +85,8 @@ class Sheet:
     """Taxes that are printed without their sum."""
     overrides: dict[str, Decimal] = field(default_factory=dict)
     """Amounts that this document prints in place of the bill's."""
+    names: list[str] = field(default_factory=list)
+    """Names of the seller of which any may be meant, where a part prints others than the bill's or cuts one into lines."""
     font: str = ""
     size: float = 11
     accent: str = "#000"
@@ -114,6 +117,11 @@ class Sheet:
         self.item_sign = self.sign if rng.random() < 0.35 else "0"
         self.minus = rng.choice(("-0", "-0", "-0", "0-", "(0)", "−0"))
         self.upper = region.spaced and rng.random() < 0.12
+
+    @property
+    def body(self) -> str:
+        """The attributes of the page's body: in the tuning half, each line of a value that wraps is marked."""
+        return " data-lines" if self.bill.half == "tuning" else ""
 
     def chance(self, p: float) -> bool:
         return self.rng.random() < p
@@ -152,6 +160,17 @@ class Sheet:
         style = f' style="{css}"' if css else ""
         return f'<span data-role="{role}"{style}>{html.escape(text, quote=False)}</span>'
 
+    def beside(self, key: str) -> str:
+        """Words that stand beside names, escaped."""
+        return html.escape(chosen(self.rng, self.bill.region.language, key), quote=False)
+
+    def seller(self, text: str, css: str = "", *, cut: bool = False) -> str:
+        """A name of the seller, each of its lines marked; `cut` cuts it into two lines."""
+        if text not in self.names:
+            self.names.append(text)
+        pieces = halves(text) if cut and self.bill.region.spaced else [text]
+        return "".join(f"<div>{self.mark('merchant_name', piece, css)}</div>" for piece in pieces)
+
     def money(self, role: str, value: Decimal, *, item: bool = False, bare: bool = False) -> str:
         """An amount; those of items may lack the currency, `bare` ones do."""
         sign = "0" if bare else self.item_sign if item else self.sign
@@ -186,7 +205,7 @@ class Sheet:
         bill, sums = self.bill, self.bill.sums
         printed = {role: texts for role, texts in self.printed.items() if f'data-role="{role}"' in page}
         joint = ", " if bill.region.spaced else " " if bill.region.language == "ja" else ""
-        values = {
+        values: dict[str, Any] = {
             "merchant_name": bill.merchant.name,
             "merchant_address": joint.join(bill.merchant.address),
             "phone": bill.merchant.phone,
@@ -201,7 +220,9 @@ class Sheet:
         }
         if printed.get("merchant_name"):
             values["merchant_name"] = printed["merchant_name"][0]
-        fields = {key: value for key, value in values.items() if printed.get(key)}
+        if self.names:
+            values["merchant_name"] = self.names[0] if len(self.names) == 1 else list(self.names)
+        fields: dict[str, Any] = {key: value for key, value in values.items() if printed.get(key)}
         if self.currency_shown:
             fields["currency"] = bill.region.currency
         for role in AMOUNTS:

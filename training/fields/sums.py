@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from training.fields.bill import Tax
-from training.fields.regions import write_number
+from training.fields.regions import in_chinese, write_number
 from training.fields.sheet import Sheet
 
 
@@ -256,8 +256,25 @@ def _labels_right(sheet: Sheet) -> str:
     return f'<table class="sums" style="margin-left:auto">{cells}</table>{_notes(sheet)}'
 
 
+def _worded(sheet: Sheet) -> str:
+    """The sums, and below them the total in a sentence; in Chinese in words too."""
+    total = sheet.bill.sums.total
+    rows = _table(sheet, sum_rows(sheet), f"margin-left:auto;width:{sheet.rng.choice((40, 50))}%")
+    amount = f"<b>{sheet.money('total', total)}</b>"
+    if sheet.bill.region.language == "zh" and total >= 0 and sheet.chance(0.7):
+        form = sheet.rng.choice(
+            (
+                "合计（大写）：{words}　（小写）{amount}",
+                "人民币（大写）{words}，小写{amount}",
+                "总计金额{words}（{amount}）",
+            )
+        )
+        return f"{rows}<p>{form.format(words=in_chinese(total), amount=amount)}</p>{_notes(sheet)}"
+    return f"{rows}<p>{sheet.label('sentence_total').format(amount=amount)}</p>{_notes(sheet)}"
+
+
 SUMS: dict[str, Callable[[Sheet], str]] = {
-    "right": _right, "left": _left, "wide": _wide, "strip": _strip, "by_rate": _rate_table, "sentence": _sentence,
+    "right": _right, "left": _left, "wide": _wide, "strip": _strip, "by_rate": _rate_table, "sentence": _sentence, "worded": _worded,
     "bar": _bar, "big": _big, "labels_right": _labels_right,
 }  # fmt: skip
 

@@ -58,3 +58,10 @@ def goods(rng: random.Random, half: Half, language: str, key: str) -> list[str]:
     common, own = _split(_data("names.yaml")["languages"][language][key])
     chosen = [*common, *own] if half == "judging" else common
     return rng.sample(chosen, len(chosen))
+
+
+def chosen(rng: random.Random, section: str, key: str) -> str:
+    """Words of neighbours.yaml, which only layouts of the tuning half print: of a language, or of "firms" or "countries"."""
+    data = _data("neighbours.yaml")
+    words = str(data[section].get(key) or data["en"][key])
+    return rng.choice([word.strip() for word in words.split(";")])
