@@ -158,6 +158,12 @@ def plausible(role: str, chance: FloatArray, measured: FloatArray) -> FloatArray
     return lowered
 
 
+def named(measured: FloatArray, concept: str) -> BoolArray:
+    """Which of the amounts (N,) a label names so. `measured`: of `measures`."""
+    found: BoolArray = measured[:, NAMES.index(f"near_{concept}")] >= _NAMED
+    return found
+
+
 def _places(pages: PrintedPages, amounts: Sequence[Amount]) -> FloatArray:
     sheet, count = Surroundings(pages), len(amounts)
     same = Counter(each.cents for each in amounts)

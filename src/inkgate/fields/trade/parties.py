@@ -28,8 +28,8 @@ LONGEST: Final = 120
 """Maximum length of a name or a line of an address in characters."""
 _FORM: Final = re.compile(
     r"\b(?:sdn\.?\s*bhd|s/b|bhd|berhad|ltd|limited|plc|llc|llp|inc|corp|corporation|co|company|gmbh|mbh|ag|kg|ohg|ug|"
-    r"gbr|e\.?\s?k|kgaa|sarl|s\.?a\.?r\.?l|sas|s\.?a\.?s|sasu|eurl|s\.?a|s\.?r\.?l|s\.?p\.?a|s\.?n\.?c|s\.?a\.?s|s\.?l|"
-    r"s\.?l\.?u|lda|unipessoal|b\.?v|n\.?v|v\.?o\.?f|sp\.?\s?z\s?o\.?\s?o|sp\.?\s?k|sp\.?\s?j|s\.?r\.?o|a\.?s|spol|ab|aps|"
+    r"gbr|e\.?\s?k|kgaa|haftungsbeschränkt|sarl|s\.?a\.?r\.?l|sas|s\.?a\.?s|sasu|eurl|s\.?a|s\.?r\.?l|s\.?p\.?a|s\.?n\.?c|s\.?l\.?u|s\.?l|"
+    r"lda|unipessoal|b\.?v|n\.?v|v\.?o\.?f|sp\.?\s?z\s?o\.?\s?o|sp\.?\s?k|sp\.?\s?j|s\.?r\.?o|a\.?s|spol|ab|aps|"
     r"oy|as|pty|pvt|private|pte|enterprise|trading|& (?:sons?|co|partner|cie|fils|figli|söhne|zn)|inh)\b\.?"
     r"|有限公司|公司|商店|超市|商行|集团|中心|株式会社|有限会社|合同会社|㈱",
     re.IGNORECASE,
@@ -68,16 +68,19 @@ _REGISTER: Final = re.compile(
     re.IGNORECASE,
 )
 _REGISTRATION: Final = re.compile(
-    r"[\s,]{0,4}[(（\[]?\s{0,2}(?:(?:co|company|reg|no)\W{0,3}){0,3}[A-Z]{0,3}\d{5,}[-–\s]{0,3}[A-Z]{0,2}\s*[)）\]]?\W*$",
+    r"[\s,]{0,4}(?:[(（\[]\s{0,2}(?:(?:co|company|reg|no)\W{0,3}){0,3}[A-Z]{0,3}\d[\d ./-]{2,20}[A-Z]{0,2}\s*[)）\]]?"
+    r"|[(（\[]?\s{0,2}(?:(?:co|company|reg|no)\W{0,3}){0,3}[A-Z]{0,3}\d{5,}[-–\s]{0,3}[A-Z]{0,2}\s*[)）\]]?)\W*$",
     re.IGNORECASE,
 )
 """A number of registration behind a name: (123456-X)."""
+_REST_OF_FORM: Final = 2
+"""Letters beside a legal form that are no name: & Co. KG."""
 _CAPITAL: Final = re.compile(r"\s+(?:au capital|cap(?:itale)? soc|RCS\b|HRB\b).*$", re.IGNORECASE)
 _MIN_NAME: Final = 4
 """Characters before such a number that are a name."""
 _CONCEPTS: Final = (
     "issuer", "customer", "invoice_title", "invoice_number", "other_number", "date", "issue_date", "due_date", "phone",
-    "address", "bank", "tax_id", "total", "description", "number", "paid",
+    "address", "bank", "tax_id", "total", "description", "number", "paid", "name",
 )  # fmt: skip
 _FACTS: Final = (
     "form",
@@ -134,6 +137,8 @@ _OF_GROUP: Final = (
     "size",
     "inside_issuer",
     "inside_customer",
+    "inside_name",
+    "introduced",
     "top",
     "side",
     "above_form",
@@ -144,11 +149,23 @@ _OF_GROUP: Final = (
 )
 _BETWEEN: Final = re.compile(r"\s+[|•·●–—*-]+\s+|\s{3,}")
 """What stands between the parts of a line."""
+_SENTENCE: Final = re.compile(r"\.?\s{0,2}[.,;]\s+(?=[^\W\d_])|(?<=公司)[.。，,;]\s*")
+"""What ends a name with a legal form before a sentence about it, as in `Nord AG. Amtsgericht Kiel`."""
+_INTRODUCED: Final = re.compile(
+    r"^(?:.{0,60}\b(?:payable to|a (?:brand|trading name|division) of|operated by|owned by|licensee of|trading as|"
+    r"eine Marke der|betrieben von|une marque de|exploité par|un marchio di|una marca de|uma marca de|een merk van|"
+    r"marka firmy|značka společnosti|ett varumärke från)|.{0,20}(?:copyright|©)(?:\s*\d{4})?|版权所有|版權所有)\W*",
+    re.IGNORECASE,
+)
+"""What stands before the name of a company in a sentence."""
 _MAX_PARTS: Final = 6
 _OPEN: Final = 24
 """Groups that a line may go on."""
 _NO_FACTS: Final[Mapping[str, float]] = {}
 _MARKS: Final = (" - ", "|", "·", "•", "–")
+_LABELS: Final = ("issuer", "customer", "address", "name")
+_IS_LABEL: Final = 0.5
+"""Share of a text's letters that name one of these from which it is the label of what is behind it."""
 _CENTS: Final = 2
 _WORD_GAP: Final = 0.8
 """Heights of a line between words that were read apart."""
@@ -241,12 +258,24 @@ def _parts(text: str) -> list[tuple[int, int, str]]:
     """The parts of a line, as in `Nord Ltd | 5 Mill Lane` and `Seller: Nord Ltd`: start, end, and the label before."""
     start, label = _behind_label(text)
     cuts = [(match.start(), match.end()) for match in _BETWEEN.finditer(text, start)]
-    comma = text.find(",", start)
-    if not cuts and comma > 0 and _FORM.search(text, start, comma) and any(map(str.isdigit, text[comma:])):
-        cuts = [(comma, comma + 1)]
+    if not cuts and (cut := _behind_form(text, start)) is not None:
+        cuts = [cut]
     starts, ends = [start, *(end for _, end in cuts)], [*(at for at, _ in cuts), len(text)]
     parts = [(at, end) for at, end in zip(starts, ends, strict=True) if text[at:end].strip()]
     return [(at, end, label if at == start else "") for at, end in parts[:_MAX_PARTS]] or [(start, len(text), label)]
+
+
+def _behind_form(text: str, start: int) -> tuple[int, int] | None:
+    """What parts a name with a legal form from what is behind it: an address, or a sentence."""
+    for named in _FORM.finditer(text, start):
+        end = named.end() - (named[0].endswith(".") and named[0].lower() != "co." and "." not in named[0][:-1])
+        if _FORM.match(text, named.end() + len(text[named.end() :]) - len(text[named.end() :].lstrip(" .,;&"))):
+            continue
+        if (ended := _SENTENCE.match(text, end)) is not None:
+            return end, ended.end()
+        comma = text.find(",", end)
+        return (comma, comma + 1) if comma > 0 and any(map(str.isdigit, text[comma:])) else None
+    return None
 
 
 def _goes_on(last: tuple[int, int, Box], page: int, row: int, box: Box) -> bool:
@@ -275,11 +304,13 @@ def _behind_label(text: str) -> tuple[int, str]:
     if not colon:
         before, colon, behind = text.partition("：")
     named = concepts_in(before) if colon and behind.strip() else {}
-    is_label = max(named.get("issuer", 0.0), named.get("customer", 0.0), named.get("address", 0.0)) >= 0.5
-    if not is_label:
-        return 0, ""
-    start = len(before) + 1
-    return start + len(text[start:]) - len(text[start:].lstrip()), before
+    if max((named.get(each, 0.0) for each in _LABELS), default=0.0) >= _IS_LABEL:
+        start = len(before) + 1
+        return start + len(text[start:]) - len(text[start:].lstrip()), before
+    introduced = _INTRODUCED.match(text)
+    if introduced is not None and text[introduced.end() :].strip():
+        return introduced.end(), introduced[0]
+    return 0, ""
 
 
 def measures(pages: PrintedPages, lines: Sequence[NameLine]) -> FloatArray:
@@ -394,6 +425,8 @@ class _Document:
             "size": len(numbers),
             "inside_issuer": inside.get("issuer", 0.0),
             "inside_customer": inside.get("customer", 0.0),
+            "inside_name": inside.get("name", 0.0),
+            "introduced": line.start > 0 and not inside,
             "top": y,
             "side": x,
             "above_form": before.get("form", 0.0),
@@ -412,6 +445,12 @@ def _named(line: NameLine) -> Concepts:
 
 def _rounded(height: float) -> float:
     return round(height, 1)
+
+
+def is_form(text: str) -> bool:
+    """Whether a text is a legal form alone, as the rest of a name that goes on in the next line."""
+    rest = sum(map(str.isalpha, _FORM.sub("", text)))
+    return rest <= _REST_OF_FORM and _FORM.search(text) is not None
 
 
 def has_postcode(text: str) -> bool:

@@ -25,7 +25,7 @@ from inkgate.fields.trade.papers import Placed
 from inkgate.fields.trade.parties import NameLine
 from inkgate.fields.trade.plain_fields import plain_fields
 from inkgate.fields.trade.spots import Around, Spot
-from inkgate.fields.trade.words import concepts_in
+from inkgate.fields.trade.words import UNSPACED, concepts_in
 from inkgate.runtimes.trees import BoostedTrees, FloatArray
 
 KeyT = TypeVar("KeyT", bound=Hashable)
@@ -46,7 +46,7 @@ _MIN: Final[Mapping[str, float]] = {
     "tax": 0.3,
     "date": 0.05,
     "due_date": 0.2,
-    "invoice_number": 0.1,
+    "invoice_number": 0.15,
     "merchant_name": 0.005,
     "merchant_address": 0.02,
     "customer_name": 0.15,
@@ -64,6 +64,8 @@ _NEAR: Final = 3
 """Rows between lines of an address that are in no paragraph."""
 _IS_LABEL: Final = 0.7
 """Share of a line's letters that name a concept from which it is a label, and no name."""
+_SURE_PART: Final = 0.5
+"""Probability from which a line is a part of an address, though it looks like a label or a number."""
 _NUMBERED: Final = re.compile(r"\W*(?:(?:co|reg)\W*no\W*)?\d{4,}\W{0,3}[A-Z]?\W*$", re.IGNORECASE)
 """A line that is a number of registration: (867388-U)."""
 _PART: Final = 0.5
@@ -152,7 +154,9 @@ def _sums(pages: PrintedPages, document_type: str) -> dict[str, list[FieldCandid
         return alone
     chance *= _confirmed(pages, found, known, sets)
     chance /= chance.sum()
-    if _contradicts(sets[int(chance.argmax())], known):
+    best = sets[int(chance.argmax())]
+    nets = {found[at].cents for at in np.flatnonzero(amounts.named(measured, "subtotal"))} - {best.total}
+    if _contradicts(best, known) or (best.net is None and nets):
         chance *= _CONTRADICTED
     fields: dict[str, list[FieldCandidate]] = {}
     values_of = {
@@ -165,7 +169,7 @@ def _sums(pages: PrintedPages, document_type: str) -> dict[str, list[FieldCandid
         likely_ones = [(cents, p) for cents, p in by_value if cents is not None and p >= _MIN_OTHER]
         if likely_ones and likely_ones[0][1] >= _MIN[role]:
             fields[role] = [_amount(found, chances[role], *each) for each in likely_ones[: 1 + _MAX_OTHERS]]
-    if "tax" in fields and (parts := _parts(pages, found, known, sets[int(chance.argmax())])):
+    if "tax" in fields and (parts := _parts(pages, found, known, best)):
         fields["tax"][0] = replace(fields["tax"][0], parts=parts)
     return fields
 
@@ -375,9 +379,12 @@ def _parties(pages: PrintedPages, wanted: Sequence[str]) -> dict[str, list[Field
         return {}
     measured, trees = parties.measures(pages, lines), forests()
     fields: dict[str, list[FieldCandidate]] = {}
-    plain = np.array([_may_be_of_party(line) for line in lines])
+    names: set[int] = set()
     for part in ("name", "address"):
-        of = {party: plain * trees.probabilities(f"{party}_{part}", measured) for party in PARTIES}
+        of = {party: trees.probabilities(f"{party}_{part}", measured) for party in PARTIES}
+        sure = np.max(list(of.values()), axis=0) >= _SURE_PART
+        may = [_may_be_part(line, part, sure=sure[at]) and at not in names for at, line in enumerate(lines)]
+        of = {party: np.array(may) * chance for party, chance in of.items()}
         for party in wanted:
             chance = of[party]
             other = np.max([each for name, each in of.items() if name != party], axis=0)
@@ -387,31 +394,55 @@ def _parties(pages: PrintedPages, wanted: Sequence[str]) -> dict[str, list[Field
             if part == "name":
                 chosen = _name_lines(lines, own)
                 fields[f"{party}_name"] = _names(lines, own, chosen)
-                plain[[at for at in chosen if own[at] >= _SAME_NAME]] = False  # no part of an address
+                names |= {at for at in chosen if own[at] >= _SAME_NAME}
             else:
                 fields[f"{party}_address"] = _address(lines, own)
     return fields
 
 
-def _may_be_of_party(line: NameLine) -> bool:
-    """Whether a line may be a part of a name or address: it has letters, and is neither a label nor a number."""
-    letters = sum(map(str.isalpha, line.text))
-    if max(concepts_in(line.text).values(), default=0.0) >= _IS_LABEL:
+def _may_be_part(line: NameLine, part: str, *, sure: bool) -> bool:
+    """Whether a line may be a part of a name or address: it has letters, and is neither a label nor a number. Units and
+    towns may be called like labels (Unit 8, Porto), and postcodes are numbers: if it is `sure`, they are an address.
+    """
+    if not any(map(str.isalpha, line.text)) and not parties.has_postcode(line.whole):
         return False
-    return (letters > 0 or parties.has_postcode(line.whole)) and not _NUMBERED.match(line.text)
+    if part == "address" and sure:
+        return True
+    return max(concepts_in(line.text).values(), default=0.0) < _IS_LABEL and not _NUMBERED.match(line.text)
 
 
 def _name_lines(lines: Sequence[NameLine], chance: FloatArray) -> list[int]:
-    """The likeliest line of a name, with those that it goes on in."""
+    """The likeliest line of a name, with those that it goes on in: likely ones about as high, in the same script, that
+    don't say it again; and a legal form alone is always of the name before it.
+    """
     best = int(chance.argmax())
-    return [at for at in _run(lines, chance, best, _SAME_NAME) if _is_as_high(lines[at], lines[best])]
+    chosen = [best]
+    for at in _run(lines, chance, best, _SAME_NAME):
+        known = fold(lines[best].text)
+        text = fold(lines[at].text)
+        same_script = _is_han(lines[at].text) == _is_han(lines[best].text)
+        again = known in text or text in known
+        if at != best and same_script and not again and _is_as_high(lines[at], lines[best]):
+            chosen.append(at)
+    first, last = min(chosen, key=lambda at: lines[at].at), max(chosen, key=lambda at: lines[at].at)
+    before, behind = _beside(lines, first, lines[first].at - 1), _beside(lines, last, lines[last].at + 1)
+    if before >= 0 and chance[before] > 0 and parties.is_form(lines[first].text):
+        chosen.append(before)
+    if behind >= 0 and parties.is_form(lines[behind].text) and _is_as_high(lines[behind], lines[last]):
+        chosen.append(behind)
+    return sorted(set(chosen))
+
+
+def _is_han(text: str) -> bool:
+    """Whether more than half of the letters are of a script without spaces."""
+    return 2 * len(UNSPACED.findall(text)) > sum(map(str.isalpha, text))
 
 
 def _names(lines: Sequence[NameLine], chance: FloatArray, chosen: Sequence[int]) -> list[FieldCandidate]:
     """The name of the chosen lines, and what else it may be."""
     order = [int(at) for at in np.argsort(-chance)]
     others = [at for at in order if at not in chosen and chance[at] >= _MIN_OTHER][:_MAX_OTHERS]
-    best = _joined([lines[at] for at in chosen], float(chance.max()))
+    best = _joined([lines[at] for at in chosen], _is_whole(lines, chance, chosen))
     return [best, *(_joined([lines[at]], float(chance[at])) for at in others)]
 
 
@@ -447,7 +478,19 @@ def _address(lines: Sequence[NameLine], chance: FloatArray) -> list[FieldCandida
     for at in sorted(chosen, key=lambda at: (lines[at].row, lines[at].cell.box[0], lines[at].start)):
         seen.setdefault(fold(lines[at].text), at)
     kept = list(seen.values())
-    return [_joined([lines[at] for at in kept], float(np.mean([chance[at] for at in kept])), whole=True)]
+    return [_joined([lines[at] for at in kept], _is_whole(lines, chance, kept), whole=True)]
+
+
+def _is_whole(lines: Sequence[NameLine], chance: FloatArray, chosen: Sequence[int]) -> float:
+    """The probability that a name or address has these lines and no others: each belongs to it, and those before and
+    behind them don't. Legal forms alone count as the line that they go on with.
+    """
+    inside = [chance[at] for at in chosen if not parties.is_form(lines[at].text)] or [chance[at] for at in chosen]
+    edges = {_beside(lines, at, lines[at].at + step) for at in chosen for step in (-1, 1)} - {-1, *chosen}
+    outside = [
+        1 - chance[at] for at in edges if fold(lines[at].text) not in {fold(lines[each].text) for each in chosen}
+    ]
+    return float(np.prod(inside) * np.prod(outside))
 
 
 def _is_near(line: NameLine, other: NameLine) -> bool:

@@ -22,7 +22,7 @@ from inkgate.fields.kinds.base import plain
 LONGEST_LABEL: Final = 120
 """Maximum length in characters. More of a text is not looked at."""
 _TOKEN: Final = re.compile(r"[^\W_]+|#")
-_UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uff66-\uff9f]")
+UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uff66-\uff9f]")
 """Scripts without spaces between words."""
 _MIN_FUZZY: Final = 5
 """Characters from which a word may be misread."""
@@ -76,7 +76,7 @@ def _vocabulary() -> _Vocabulary:
                 continue
             if name.endswith("*"):
                 prefixes.setdefault(words[0], []).append(concept)
-            elif _UNSPACED.search(name):
+            elif UNSPACED.search(name):
                 unspaced.setdefault("".join(words), []).append(concept)
             else:
                 named = phrases.setdefault(words[0], {}).setdefault(words, [])
@@ -113,7 +113,7 @@ def _named(words: Sequence[str]) -> Iterator[tuple[str, int]]:
     words = list(_abbreviated([_respelled(word) for word in words]))
     while at < len(words):
         word = words[at]
-        if _UNSPACED.search(word):
+        if UNSPACED.search(word):
             yield from _unspaced(known, word)
             at += 1
             continue
