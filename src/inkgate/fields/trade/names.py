@@ -1,0 +1,184 @@
+"""Names and addresses of the merchant and the customer: likely lines, joined."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from inkgate.fields.folded import fold, glue
+from inkgate.fields.rules.candidates import FieldCandidate
+from inkgate.fields.rules.rows import PrintedPages
+from inkgate.fields.trade import parties
+from inkgate.fields.trade.parties import NameLine
+from inkgate.fields.trade.words import UNSPACED, concepts_in
+from inkgate.runtimes.trees import FloatArray
+
+PARTIES: Final = ("merchant", "customer")
+_MIN: Final[Mapping[str, float]] = {
+    "merchant_name": 0.005,
+    "merchant_address": 0.02,
+    "customer_name": 0.15,
+    "customer_address": 0.15,
+}
+"""Probability below which a field is not found."""
+_MAX_OTHERS: Final = 3
+"""Alternatives of a name."""
+_MIN_OTHER: Final = 0.02
+_SAME_NAME: Final = 0.4
+"""Probability from which the next line, if it is about as high, belongs to the name."""
+_AS_HIGH: Final = 0.6
+_GOES_ON: Final = 0.08
+"""Probability from which the next line belongs to the address."""
+_IN_ADDRESS: Final = 0.35
+"""Probability from which another line near it does."""
+_NEAR: Final = 3
+"""Rows between lines of an address that are in no paragraph."""
+_IS_LABEL: Final = 0.7
+"""Share of a line's letters that name a concept from which it is a label, and no name."""
+_SURE_PART: Final = 0.5
+"""Probability from which a line is a part of an address, though it looks like a label or a number."""
+_NUMBERED: Final = re.compile(r"\W*(?:(?:co|reg)\W*no\W*)?\d{4,}\W{0,3}[A-Z]?\W*$", re.IGNORECASE)
+"""A line that is a number of registration: (867388-U)."""
+
+
+def party_fields(
+    pages: PrintedPages, wanted: Sequence[str], chance_of: Callable[[str, FloatArray], FloatArray]
+) -> dict[str, list[FieldCandidate]]:
+    """Names and addresses of the merchant and of the customer. No line is of both. `wanted`: of PARTIES; `chance_of`:
+    by a field and the measures of lines, the probability of each.
+    """
+    lines = parties.lines_on(pages)
+    if not lines:
+        return {}
+    measured = parties.measures(pages, lines)
+    fields: dict[str, list[FieldCandidate]] = {}
+    names: set[int] = set()
+    for part in ("name", "address"):
+        of = {party: chance_of(f"{party}_{part}", measured) for party in PARTIES}
+        sure = np.max(list(of.values()), axis=0) >= _SURE_PART
+        may = [_may_be_part(line, part, sure=sure[at]) and at not in names for at, line in enumerate(lines)]
+        of = {party: np.array(may) * chance for party, chance in of.items()}
+        for party in wanted:
+            chance = of[party]
+            other = np.max([each for name, each in of.items() if name != party], axis=0)
+            own = np.where(other > chance, chance * (1 - other), chance)
+            if own.max() < _MIN[f"{party}_{part}"]:
+                continue
+            if part == "name":
+                chosen = _name_lines(lines, own)
+                fields[f"{party}_name"] = _names(lines, own, chosen)
+                names |= {at for at in chosen if own[at] >= _SAME_NAME}
+            else:
+                fields[f"{party}_address"] = _address(lines, own)
+    return fields
+
+
+def _may_be_part(line: NameLine, part: str, *, sure: bool) -> bool:
+    """Whether a line may be a part of a name or address: it has letters, and is neither a label nor a number. Units and
+    towns may be called like labels (Unit 8, Porto), and postcodes are numbers: if it is `sure`, they are an address.
+    """
+    if not any(map(str.isalpha, line.text)) and not parties.has_postcode(line.whole):
+        return False
+    if part == "address" and sure:
+        return True
+    return max(concepts_in(line.text).values(), default=0.0) < _IS_LABEL and not _NUMBERED.match(line.text)
+
+
+def _name_lines(lines: Sequence[NameLine], chance: FloatArray) -> list[int]:
+    """The likeliest line of a name, with those that it goes on in: likely ones about as high, in the same script, that
+    don't say it again; and a legal form alone is always of the name before it.
+    """
+    best = int(chance.argmax())
+    chosen = [best]
+    for at in _run(lines, chance, best, _SAME_NAME):
+        known = fold(lines[best].text)
+        text = fold(lines[at].text)
+        same_script = _is_han(lines[at].text) == _is_han(lines[best].text)
+        again = known in text or text in known
+        if at != best and same_script and not again and _is_as_high(lines[at], lines[best]):
+            chosen.append(at)
+    first, last = min(chosen, key=lambda at: lines[at].at), max(chosen, key=lambda at: lines[at].at)
+    before, behind = _beside(lines, first, lines[first].at - 1), _beside(lines, last, lines[last].at + 1)
+    if before >= 0 and chance[before] > 0 and parties.is_form(lines[first].text):
+        chosen.append(before)
+    if behind >= 0 and parties.is_form(lines[behind].text) and _is_as_high(lines[behind], lines[last]):
+        chosen.append(behind)
+    return sorted(set(chosen))
+
+
+def _is_han(text: str) -> bool:
+    """Whether more than half of the letters are of a script without spaces."""
+    return 2 * len(UNSPACED.findall(text)) > sum(map(str.isalpha, text))
+
+
+def _names(lines: Sequence[NameLine], chance: FloatArray, chosen: Sequence[int]) -> list[FieldCandidate]:
+    """The name of the chosen lines, and what else it may be."""
+    order = [int(at) for at in np.argsort(-chance)]
+    others = [at for at in order if at not in chosen and chance[at] >= _MIN_OTHER][:_MAX_OTHERS]
+    best = _joined([lines[at] for at in chosen], _is_whole(lines, chance, chosen))
+    return [best, *(_joined([lines[at]], float(chance[at])) for at in others)]
+
+
+def _is_as_high(line: NameLine, other: NameLine) -> bool:
+    return min(line.height, other.height) >= _AS_HIGH * max(line.height, other.height)
+
+
+def _run(lines: Sequence[NameLine], chance: FloatArray, at: int, least: float) -> list[int]:
+    """A line with those before and behind it, in its group, that may be a part of the same text."""
+    run = [at]
+    for step in (-1, 1):
+        place, other = lines[at].at + step, at
+        while (other := _beside(lines, at, place)) >= 0 and chance[other] >= least:
+            run.append(other)
+            place += step
+    return sorted(run)
+
+
+def _beside(lines: Sequence[NameLine], at: int, place: int) -> int:
+    """The line at that place of the group; -1 without one."""
+    group = lines[at].group
+    return next((number for number, each in enumerate(lines) if each.group == group and each.at == place), -1)
+
+
+def _address(lines: Sequence[NameLine], chance: FloatArray) -> list[FieldCandidate]:
+    """The likeliest line of an address and those it goes on in; without a postcode there, likely lines near it, too."""
+    best = int(np.argmax(chance))
+    chosen = _run(lines, chance, best, _GOES_ON)
+    if not any(parties.has_postcode(lines[at].whole) for at in chosen):
+        likely = [int(at) for at in np.flatnonzero(chance >= _IN_ADDRESS)]
+        chosen += [at for at in likely if at not in chosen and _is_near(lines[at], lines[best])]
+    seen: dict[str, int] = {}
+    for at in sorted(chosen, key=lambda at: (lines[at].row, lines[at].cell.box[0], lines[at].start)):
+        seen.setdefault(fold(lines[at].text), at)
+    kept = list(seen.values())
+    return [_joined([lines[at] for at in kept], _is_whole(lines, chance, kept), whole=True)]
+
+
+def _is_whole(lines: Sequence[NameLine], chance: FloatArray, chosen: Sequence[int]) -> float:
+    """The probability that a name or address has these lines and no others: each belongs to it, and those before and
+    behind them don't. Legal forms alone count as the line that they go on with.
+    """
+    inside = [chance[at] for at in chosen if not parties.is_form(lines[at].text)] or [chance[at] for at in chosen]
+    edges = {_beside(lines, at, lines[at].at + step) for at in chosen for step in (-1, 1)} - {-1, *chosen}
+    outside = [
+        1 - chance[at] for at in edges if fold(lines[at].text) not in {fold(lines[each].text) for each in chosen}
+    ]
+    return float(np.prod(inside) * np.prod(outside))
+
+
+def _is_near(line: NameLine, other: NameLine) -> bool:
+    return line.page == other.page and abs(line.row - other.row) <= _NEAR
+
+
+def _joined(lines: Sequence[NameLine], p: float, *, whole: bool = False) -> FieldCandidate:
+    text = ""
+    for line in lines:
+        part = line.whole if whole else line.text
+        text += (glue(text, part) if text else "") + part
+    first = lines[0]
+    return FieldCandidate(
+        text.strip(" ,;"), first.page, first.row, tuple(each.cell.line for each in lines), first.label, None, p
+    )
