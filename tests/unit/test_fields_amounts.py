@@ -200,3 +200,68 @@ def test_two_included_taxes_of_a_receipt_are_added_up() -> None:
     rows += ["Summe|34.50", "MwSt. 7 % enthalten|0.70", "MwSt. 19 % enthalten|3.80"]
     tax = extract("\n".join(rows), "receipt").fields["/tax"]
     assert (tax.value, tax.status) == ("4.50", FieldStatus.FOUND)
+
+
+@pytest.mark.parametrize("charge", ["Shipping|30.00", "Express courier|30.00", "Previous balance|30.00"])
+def test_a_charge_is_no_tax_for_sure(charge: str) -> None:
+    found = extract(invoice("Subtotal|150.00", charge, "Total|180.00"))
+    assert found.fields["/tax"].status is not FieldStatus.FOUND
+
+
+def test_a_charge_beside_a_tax_is_not_added_to_it() -> None:
+    found = extract(invoice("Subtotal|150.00", "VAT 20 %|30.00", "Fuel|15.00", "Total|195.00"))
+    assert found.fields["/tax"].status is not FieldStatus.FOUND
+    assert found.status is ExtractionStatus.NEEDS_REVIEW
+
+
+def test_a_tax_without_decimals_needs_review() -> None:
+    found = extract(invoice("Subtotal|150.00", "VAT 20 %|30", "Total|180.00"))
+    assert found.status is ExtractionStatus.NEEDS_REVIEW
+
+
+@pytest.mark.parametrize(
+    ("foot", "currency"),
+    [
+        ("Santa Fe, New Mexico 87501", None),
+        ("Interest under the LATE PAYMENT ACT 1998", None),
+        ("Auckland 1010", "NZD"),
+    ],
+)
+def test_names_that_are_like_those_of_countries_tell_no_currency(foot: str, currency: str | None) -> None:
+    field = extract(invoice("Subtotal|$150.00", "Tax 20 %|$30.00", "Total|$180.00", foot=foot)).fields["/currency"]
+    if currency is None:
+        assert field.status is FieldStatus.UNCERTAIN
+    else:
+        assert field.value == currency
+
+
+def test_fridays_are_no_francs() -> None:
+    sums = ("Subtotal EUR|150.00", "VAT 20 %|30.00", "Total EUR|180.00")
+    assert extract(invoice(*sums, foot="Jeden Fr. geschlossen\nMo. - Fr. 9-17")).data["currency"] == "EUR"
+    assert extract(invoice(*(each.replace("EUR", "Fr.") for each in sums))).data["currency"] == "CHF"
+
+
+@pytest.mark.parametrize(
+    "account", ["DE89 3704 0044 0532 013 00", "GBZ9 NWBK 6016 1331 9268 19", "DE89 3704 0044 0532 0130 01"]
+)
+def test_a_misread_account_needs_review(account: str) -> None:
+    found = extract(invoice("Subtotal|150.00", "VAT 20 %|30.00", "Total|180.00", foot=f"IBAN: {account}"))
+    assert found.fields["/iban"].status is not FieldStatus.FOUND
+    assert found.status is ExtractionStatus.NEEDS_REVIEW
+
+
+def test_of_two_accounts_the_customers_is_left_out() -> None:
+    foot = "We debit your account IBAN: DE89 3704 0044 0532 0130 00\nOur account IBAN: GB29 NWBK 6016 1331 9268 19"
+    found = extract(invoice("Subtotal|150.00", "VAT 20 %|30.00", "Total|180.00", foot=foot))
+    assert found.data["iban"] == "GB29NWBK60161331926819"
+
+
+@pytest.mark.parametrize("line", ["Mobile 01/07/2018 - 31/07/2018", "Customer: John Smith\nMobile: 07700 900123"])
+def test_dates_and_customers_telephones_are_no_telephone_of_a_shop(line: str) -> None:
+    text = f"Harbour Cafe Ltd\n12 Mill Lane\nLeeds LS1 4AB\n2018-07-10 12:30\nCoffee|20.00\nTotal|20.00\n{line}"
+    assert extract(text, "receipt").data["phone"] is None
+
+
+def test_a_receipt_without_a_total_needs_review() -> None:
+    found = extract("Harbour Cafe Ltd\n12 Mill Lane\nLeeds LS1 4AB\n2018-07-10 12:30\nThank you", "receipt")
+    assert found.status is ExtractionStatus.NEEDS_REVIEW

@@ -230,3 +230,38 @@ def test_a_page_without_lines_has_no_measures() -> None:
     empty = PrintedPages.of([])
     assert measures(empty, lines_on(empty)).shape == (0, len(NAMES))
     assert read_trade(empty) == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        ("Hofmeister Medien AG. Amtsgericht Kiel", ["Hofmeister Medien AG", "Amtsgericht Kiel"]),
+        ("Central S.L.U.. Inscrita en Madrid", ["Central S.L.U.", "Inscrita en Madrid"]),
+        ("Nazwa: Nowak Sp. j.", ["Nowak Sp. j."]),
+        ("Please make cheques payable to Clearview Ltd", ["Clearview Ltd"]),
+        ("Copyright 2024 Nord Ltd", ["Nord Ltd"]),
+        ("Krüger e.K. (377 038 605)", ["Krüger e.K."]),
+        ("Eastfield Co., Ltd.", ["Eastfield Co., Ltd."]),
+        ("Inc. Village of Garden City", ["Inc. Village of Garden City"]),
+        ("Copyright Clearance Center", ["Copyright Clearance Center"]),
+        ("The Shop: Books & More", ["The Shop: Books & More"]),
+        ("Hotel Paragon", ["Hotel Paragon"]),
+        ("Studio 54321", ["Studio 54321"]),
+        ("Fred's Diner (24/7)", ["Fred's Diner (24/7)"]),
+    ],
+)
+def test_names_are_cut_from_labels_and_sentences_only(line: str, parts: list[str]) -> None:
+    assert [each.text for each in lines_on(PrintedPages.of([page(line)]))] == parts
+
+
+def test_words_of_a_name_that_were_read_apart_are_one_group() -> None:
+    apart = lines_on(PrintedPages.of([page("Nord\nTrading Ltd")]))
+    assert [each.group for each in apart] == [0, 0]
+
+
+@pytest.mark.parametrize("name", ["Transport Ltd", "Details Ltd"])
+def test_a_name_that_is_like_a_label_is_found(name: str) -> None:
+    text = (
+        f"{name}|INVOICE\n12 Mill Lane\nLeeds LS1 4AB\nInvoice number: 26008761\nInvoice date: 2018-07-10\nTotal|180.00"
+    )
+    assert extract(page(text)).data["merchant_name"] == name

@@ -10,7 +10,8 @@ from inkgate.fields.kinds.base import ParsedValue, plain
 from inkgate_client.types import JsonValue
 
 _SIGNS: Final[Mapping[str, tuple[str, ...]]] = {
-    "US$": ("USD",), "US Dollars": ("USD",), "US Dollar": ("USD",), "$": ("USD", "CAD", "AUD", "SGD", "HKD", "MXN"),
+    "US$": ("USD",), "US Dollars": ("USD",), "US Dollar": ("USD",),
+    "$": ("USD", "CAD", "AUD", "SGD", "HKD", "MXN", "NZD"),
     "€": ("EUR",), "Euros": ("EUR",), "Euro": ("EUR",), "£": ("GBP",), "¥": ("CNY", "JPY"), "￥": ("CNY", "JPY"),
     "元": ("CNY",), "人民币": ("CNY",), "円": ("JPY",), "RM": ("MYR",), "RMB": ("CNY",), "Rs.": ("INR",),
     "Rs": ("INR",), "₹": ("INR",), "Rp": ("IDR",), "฿": ("THB",), "₩": ("KRW",), "원": ("KRW",), "zł": ("PLN",),
@@ -20,7 +21,11 @@ _SIGNS: Final[Mapping[str, tuple[str, ...]]] = {
 _CODES: Final = (
     "USD EUR GBP CNY JPY MYR SGD HKD AUD CAD CHF INR IDR THB KRW SEK NOK DKK PLN BRL CZK HUF RON BGN TRY ZAR MXN NZD"
 )
-_LISTED: Final = "|".join(map(re.escape, sorted([*_SIGNS, *_CODES.split()], key=len, reverse=True)))
+_FRANCS: Final = r"Fr\.(?=\s?-?\d[\d'’ ]*\.[\d–-]|\s*[)\]]?\s*$)"
+"""Francs stand before an amount, or end a label: Fr. is Friday, too."""
+_LISTED: Final = "|".join(
+    _FRANCS if each == "Fr." else re.escape(each) for each in sorted([*_SIGNS, *_CODES.split()], key=len, reverse=True)
+)
 _FIRST: Final = re.escape("".join(sorted({each[0] for each in (*_SIGNS, *_CODES.split())})))
 _CURRENCY: Final = re.compile(rf"(?<![^\W\d_])(?=[{_FIRST}])(?:{_LISTED})(?![^\W\d_])")
 

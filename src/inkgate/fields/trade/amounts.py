@@ -22,6 +22,7 @@ from inkgate.fields.kinds import KINDS
 from inkgate.fields.rules.rows import PrintedPages
 from inkgate.fields.trade.spots import (
     LONGEST_CELL,
+    RELATIONS,
     Around,
     Spot,
     Surroundings,
@@ -43,8 +44,8 @@ _OTHERS: Final = {
 """By role, concepts that say that an amount is none of it; of shifts, those that say that it is one."""
 _NAMED, _IMPLAUSIBLE, _NAMED_SHIFT = 0.6, 0.2, 0.4
 """Share of a label's letters that name one of these, what the probability is worth then, and the least of a shift."""
-_FIRST, _LAST = 40, 120
-"""Amounts of a document that are measured: the first and the last ones."""
+_FIRST, _LAST, _NAMED_BETWEEN = 40, 120, 40
+"""Amounts of a document that are measured: the first and last ones, and of those between some that a label names."""
 _SIGN: Final = re.compile(r"[€$£¥￥₹元円]|\b(?:rm|eur|usd|gbp|chf|kč|zł|kr|cny|jpy|inr|pln|czk|myr)\b", re.IGNORECASE)
 _RATE: Final = re.compile(r"(?<![\d.,])(\d{1,2}(?:[.,]\d{1,3})?)\s?[%％]")
 _CONCEPTS: Final = (
@@ -63,6 +64,8 @@ _SUMS: Final = (
 )  # fmt: skip
 NAMES: Final = (*label_names(_CONCEPTS), *_PLACE, *_SUMS)
 """The measures of an amount."""
+_CALLED_TAX: Final = tuple(f"{relation}_{concept}" for relation in RELATIONS for concept in ("tax", "tax_word"))
+"""Measures of which one is above 0 where a label calls an amount a tax."""
 _LISTED: Final = (
     "2.5 2.6 3 3.7 3.8 4 5 5.5 6 6.25 6.5 7 7.25 7.7 8 8.1 8.25 8.5 8.875 9 9.5 9.975 10 12 13 13.5 14 15 16 17 18 19"
     " 20 21 22 23 24 25 25.5 26 27 28"
@@ -99,7 +102,10 @@ def amounts_on(pages: PrintedPages) -> list[Amount]:
         if not clear and any("total" in concepts_in(row.text) for row in pages.rows):
             clear = list({spot.row: spot for spot in money if spot.value and spot.value.readings[0] != 0}.values())
         clear = _with_columns(clear, money, _COLUMN * pages.unit)
-    kept = clear if len(clear) <= _FIRST + _LAST else [*clear[:_FIRST], *clear[-_LAST:]]
+    kept = clear
+    if len(clear) > _FIRST + _LAST:
+        between = [spot for spot in clear[_FIRST:-_LAST] if _is_of_sums(pages.rows[spot.row].text)]
+        kept = [*clear[:_FIRST], *between[:_NAMED_BETWEEN], *clear[-_LAST:]]
     found = []
     for spot in kept:
         number = spot.value.readings[0] if spot.value else None
@@ -107,6 +113,11 @@ def amounts_on(pages: PrintedPages) -> list[Amount]:
             around = sheet.around(spot, before_in_cell(spot, kept))
             found.append(Amount(spot, int((number * 100).to_integral_value()), around))
     return found
+
+
+def _is_of_sums(text: str) -> bool:
+    """Whether a row names a sum."""
+    return bool(concepts_in(text).keys() & {"total", "subtotal", "tax", "due"})
 
 
 def _with_columns(clear: Sequence[Spot], money: Sequence[Spot], apart: float) -> list[Spot]:
@@ -143,8 +154,9 @@ def measures(pages: PrintedPages, amounts: Sequence[Amount]) -> FloatArray:
 
 
 def plausible(role: str, chance: FloatArray, measured: FloatArray) -> FloatArray:
-    """The probability of a role (N,), lowered where the label names another one, and raised where it names a discount,
-    charge or tip. `measured`: of `measures`.
+    """The probability of a role (N,): of net amounts and taxes lowered where the label names another one, of taxes to 0
+    if no other label calls it one; of shifts raised where it names a discount, charge or tip. `measured`: of
+    `measures`.
     """
     if role not in _OTHERS or not len(chance):
         return chance
@@ -155,7 +167,21 @@ def plausible(role: str, chance: FloatArray, measured: FloatArray) -> FloatArray
         return raised
     own = measured[:, at[f"near_{role}"]]
     lowered: FloatArray = np.where(other & (own == 0), _IMPLAUSIBLE * chance, chance)
+    if role == "tax":
+        lowered = np.where(other & ~is_called_tax(measured), 0.0, lowered)
     return lowered
+
+
+def is_called_tax(measured: FloatArray) -> BoolArray:
+    """Which of the amounts (N,) a label calls a tax. `measured`: of `measures`."""
+    found: BoolArray = measured[:, [NAMES.index(name) for name in _CALLED_TAX]].max(axis=1) > 0
+    return found
+
+
+def has_rate(measured: FloatArray) -> BoolArray:
+    """Which of the amounts (N,) have a rate in their row. `measured`: of `measures`."""
+    found: BoolArray = measured[:, NAMES.index("rate_in_row")] > 0
+    return found
 
 
 def named(measured: FloatArray, concept: str) -> BoolArray:

@@ -133,7 +133,7 @@ def _best(likely: Mapping[int, float], count: int) -> dict[int, float]:
 
 def _rests(likely: Mapping[int, float], cents: Iterable[int]) -> dict[int, float]:
     """The likeliest of these numbers that are printed."""
-    kept = sorted(((likely[each], each) for each in set(cents) if each in likely), reverse=True)[:MAX_RESTS]
+    kept = sorted(((likely[each], each) for each in set(cents) if likely.get(each, 0) > 0), reverse=True)[:MAX_RESTS]
     return {each: p for p, each in kept}
 
 

@@ -82,7 +82,7 @@ def _may_be_part(line: NameLine, part: str, *, sure: bool) -> bool:
     """
     if not any(map(str.isalpha, line.text)) and not parties.has_postcode(line.whole):
         return False
-    if part == "address" and sure:
+    if (part == "address" and sure) or (part == "name" and parties.has_form(line.text)):
         return True
     return max(concepts_in(line.text).values(), default=0.0) < _IS_LABEL and not _NUMBERED.match(line.text)
 
@@ -175,9 +175,13 @@ def _is_near(line: NameLine, other: NameLine) -> bool:
 
 def _joined(lines: Sequence[NameLine], p: float, *, whole: bool = False) -> FieldCandidate:
     text = ""
-    for line in lines:
+    for at, line in enumerate(lines):
         part = line.whole if whole else line.text
-        text += (glue(text, part) if text else "") + part
+        before = lines[at - 1] if at else None
+        if before is not None and before.cell is line.cell and before.end <= line.start:
+            text += line.cell.text[before.start + len(before.whole) : line.start] + part  # as it is printed
+        else:
+            text += (glue(text, part) if text else "") + part
     first = lines[0]
     return FieldCandidate(
         text.strip(" ,;"), first.page, first.row, tuple(each.cell.line for each in lines), first.label, None, p

@@ -30,7 +30,7 @@ from inkgate.fields.trade.words import concepts_in
 from inkgate.runtimes.trees import FloatArray
 
 MAX_SPOTS: Final = 120
-"""Dates, and numbers, of a document that are measured: the first ones."""
+"""Dates, and numbers, of a document that are measured: the first ones; of dates the last ones, too."""
 _DATE_CONCEPTS: Final = (
     "date", "issue_date", "due_date", "other_date", "invoice_title", "invoice_number", "other_number", "description",
     "number", "paid", "due",
@@ -58,6 +58,8 @@ _DAY_FIRST: Final = re.compile(
     r"\b(?:VAT|ABN|IBAN|TVA|I\.?V\.?A|MwSt|USt|BTW|DPH|GmbH|SARL|S\.?r\.?l|S\.?p\.?A|B\.V|Lda|[Ss]p\.\s?z\s?o\.?o|s\.r\.o)\b"
 )
 """Taxes and legal forms of companies of countries in which the day comes first."""
+_BRITISH: Final = re.compile(r"\b[A-Z]{1,2}\d[\dA-Z]?\s\d[ABD-HJLNP-UW-Z]{2}\b")
+"""A British postcode."""
 _NUMBER: Final = re.compile(
     r"(?<![^\W\u3040-\u30ff\u3400-\u9fff])(?<!\.)(?:(?!(?:no|nr|num|n|id|ref|doc|inv|bill)\b)[A-Z]{1,5}\s(?=\d))?"
     r"[A-Z0-9][A-Z0-9/._-]{0,38}[A-Z0-9]"
@@ -82,7 +84,8 @@ class Placed:
 
 def dates_on(pages: PrintedPages) -> list[Placed]:
     """The dates, in the order of the page."""
-    return _placed(pages, spots_of(pages, KINDS["date"])[:MAX_SPOTS])
+    found = spots_of(pages, KINDS["date"])
+    return _placed(pages, found if len(found) <= MAX_SPOTS else [*found[: MAX_SPOTS // 2], *found[-MAX_SPOTS // 2 :]])
 
 
 def month_first(pages: PrintedPages, dates: Sequence[Placed]) -> bool | None:
@@ -96,7 +99,7 @@ def month_first(pages: PrintedPages, dates: Sequence[Placed]) -> bool | None:
     text = " ".join(row.text for row in pages.rows)[:LONGEST_TEXT]
     printed = Counter(value.readings[0] for value in KINDS["currency"].find(text))
     most = printed.most_common(1)[0][0] if printed else "USD"
-    elsewhere = most not in {"USD", "CAD", "CNY", "JPY"} or _DAY_FIRST.search(text) is not None
+    elsewhere = most not in {"USD", "CAD", "CNY", "JPY"} or any(each.search(text) for each in (_DAY_FIRST, _BRITISH))
     american = AMERICAN.search(text) is not None
     return american if elsewhere != american else None
 

@@ -73,6 +73,13 @@ _REGISTRATION: Final = re.compile(
     re.IGNORECASE,
 )
 """A number of registration behind a name: (123456-X)."""
+_MIN_DIGITS: Final = 5
+"""Digits that it has at least."""
+_TITLE: Final = re.compile(
+    r"invoice|rechnung|facture|factuur|fattura|factura|fatura|faktura|quittung|receipt|請求書|領収書|发票|發票|收据",
+    re.IGNORECASE,
+)
+"""Titles that are no part of a name if they are its last word."""
 _REST_OF_FORM: Final = 2
 """Letters beside a legal form that are no name: & Co. KG."""
 _CAPITAL: Final = re.compile(r"\s+(?:au capital|cap(?:itale)? soc|RCS\b|HRB\b).*$", re.IGNORECASE)
@@ -83,70 +90,20 @@ _CONCEPTS: Final = (
     "address", "bank", "tax_id", "total", "description", "number", "paid", "name",
 )  # fmt: skip
 _FACTS: Final = (
-    "form",
-    "trade",
-    "street",
-    "postcode",
-    "web",
-    "register",
-    "has_date",
-    "has_amount",
-    "has_phone",
-    "tax_id",
-    "bank",
-)
+    "form", "trade", "street", "postcode", "web", "register", "has_date", "has_amount", "has_phone", "tax_id", "bank",
+)  # fmt: skip
 _SHARED: Final = ("form", "street", "postcode", "web", "has_phone", "tax_id", "bank", "register")
 """Facts that a group has if one of its lines does."""
 _OF_PAGE: Final = (
-    "x",
-    "y",
-    "left",
-    "right",
-    "centred",
-    "alone_wide",
-    "height",
-    "tallest",
-    "rank_of_height",
-    "order",
-    "page",
-    "last_page",
-    "of_row",
-    "cells_in_row",
-    "letters",
-    "words",
-    "digits",
-    "capitals",
-    "comma",
-    "colon",
-    "dash",
-    "times",
-    "of_domain",
-    "first_row",
-    "lines",
-    "before_title",
-    "gap_above",
-    "first_form",
-)
+    "x", "y", "left", "right", "centred", "alone_wide", "height", "tallest", "rank_of_height", "order", "page",
+    "last_page", "of_row", "cells_in_row", "letters", "words", "digits", "capitals", "comma", "colon", "dash",
+    "times", "of_domain", "first_row", "lines", "before_title", "gap_above", "first_form",
+)  # fmt: skip
 _OF_GROUP: Final = (
-    "label_issuer",
-    "label_customer",
-    "label_address",
-    "row_issuer",
-    "row_customer",
-    "place",
-    "size",
-    "inside_issuer",
-    "inside_customer",
-    "inside_name",
-    "introduced",
-    "top",
-    "side",
-    "above_form",
-    "below_form",
-    "above_street",
-    "below_street",
-    "below_name",
-)
+    "label_issuer", "label_customer", "label_address", "row_issuer", "row_customer", "place", "size", "inside_issuer",
+    "inside_customer", "inside_name", "introduced", "top", "side", "above_form", "below_form", "above_street",
+    "below_street", "below_name",
+)  # fmt: skip
 _BETWEEN: Final = re.compile(r"\s+[|•·●–—*-]+\s+|\s{3,}")
 """What stands between the parts of a line."""
 _SENTENCE: Final = re.compile(r"\.?\s{0,2}[.,;]\s+(?=[^\W\d_])|(?<=公司)[.。，,;]\s*")
@@ -154,7 +111,8 @@ _SENTENCE: Final = re.compile(r"\.?\s{0,2}[.,;]\s+(?=[^\W\d_])|(?<=公司)[.。�
 _INTRODUCED: Final = re.compile(
     r"^(?:.{0,60}\b(?:payable to|a (?:brand|trading name|division) of|operated by|owned by|licensee of|trading as|"
     r"eine Marke der|betrieben von|une marque de|exploité par|un marchio di|una marca de|uma marca de|een merk van|"
-    r"marka firmy|značka společnosti|ett varumärke från)|.{0,20}(?:copyright|©)(?:\s*\d{4})?|版权所有|版權所有)\W*",
+    r"marka firmy|značka společnosti|ett varumärke från)|"
+    r".{0,20}(?:copyright\s*(?:©\s*)?\d{4}|©(?:\s*\d{4})?)|版权所有|版權所有)\W*",
     re.IGNORECASE,
 )
 """What stands before the name of a company in a sentence."""
@@ -164,7 +122,7 @@ _OPEN: Final = 24
 _NO_FACTS: Final[Mapping[str, float]] = {}
 _MARKS: Final = (" - ", "|", "·", "•", "–")
 _LABELS: Final = ("issuer", "customer", "address", "name")
-_IS_LABEL: Final = 0.5
+_IS_LABEL: Final = 0.7
 """Share of a text's letters that name one of these from which it is the label of what is behind it."""
 _CENTS: Final = 2
 _WORD_GAP: Final = 0.8
@@ -225,10 +183,13 @@ def _name_in(text: str) -> str:
     """The text without a title and a number of registration behind it."""
     text = _CAPITAL.sub("", text)
     name, space, last = text.rpartition(" ")
-    if space and is_title(last):
+    if space and _TITLE.fullmatch(last):
         text = name.rstrip(" -–|,")
     numbered = _REGISTRATION.search(text)
-    return text[: numbered.start()].strip() if numbered is not None and numbered.start() > _MIN_NAME else text
+    if numbered is None or numbered.start() <= _MIN_NAME or sum(map(str.isdigit, numbered[0])) < _MIN_DIGITS:
+        return text
+    bracketed = any(each in numbered[0] for each in "(（[")
+    return text[: numbered.start()].strip() if bracketed or has_form(text) else text
 
 
 def lines_on(pages: PrintedPages) -> list[NameLine]:
@@ -268,6 +229,8 @@ def _parts(text: str) -> list[tuple[int, int, str]]:
 def _behind_form(text: str, start: int) -> tuple[int, int] | None:
     """What parts a name with a legal form from what is behind it: an address, or a sentence."""
     for named in _FORM.finditer(text, start):
+        if not text[start : named.start()].strip():
+            continue
         end = named.end() - (named[0].endswith(".") and named[0].lower() != "co." and "." not in named[0][:-1])
         if _FORM.match(text, named.end() + len(text[named.end() :]) - len(text[named.end() :].lstrip(" .,;&"))):
             continue
@@ -445,6 +408,11 @@ def _named(line: NameLine) -> Concepts:
 
 def _rounded(height: float) -> float:
     return round(height, 1)
+
+
+def has_form(text: str) -> bool:
+    """Whether a text has a legal form."""
+    return _FORM.search(text) is not None
 
 
 def is_form(text: str) -> bool:

@@ -15,7 +15,7 @@ from inkgate.fields.kinds.base import ParsedValue
 from inkgate.fields.rules.candidates import FieldCandidate, candidates_of, is_word
 from inkgate.fields.rules.rows import PrintedPages
 from inkgate.fields.trade.countries import currency_meant
-from inkgate.fields.trade.spots import LONGEST_CELL, Around, Spot, Surroundings, before_in_cell, spots_of
+from inkgate.fields.trade.spots import LONGEST_CELL, Around, Spot, Surroundings, before_in_cell, spot_at, spots_of
 from inkgate.fields.trade.words import Concepts, concepts_in
 from inkgate_client.types import Box
 
@@ -26,6 +26,8 @@ _UNCHECKED, _OF_TWO = 0.6, 0.3
 """Scores of a tax number without check digits, and of one of several."""
 _BEFORE_LABEL: Final = re.compile(r"[\d|·•;–]|\s[-—]\s")
 """What stands between a label and other texts before it."""
+_MAX_NUMBERS: Final = 200
+"""Tax numbers, and places of parties, that are compared."""
 _DEPTH: Final = 2
 """Rows from a number up to its label."""
 _FAR, _BESIDE = 10.0, 2.0
@@ -52,8 +54,8 @@ def plain_fields(pages: PrintedPages, known: Known) -> dict[str, list[FieldCandi
     """
     found = {
         "iban": _account(pages),
-        "currency": _currency(pages),
-        "phone": _phone(pages),
+        "currency": _currency(pages, known),
+        "phone": _phone(pages, known),
         "time": _time(pages, next(iter(known.get("date", ())), None)),
     }
     fields = {name: [candidate] for name, candidate in found.items() if candidate is not None}
@@ -63,7 +65,9 @@ def plain_fields(pages: PrintedPages, known: Known) -> dict[str, list[FieldCandi
 def _account(pages: PrintedPages) -> FieldCandidate | None:
     """The first IBAN whose check digits hold."""
     found = _of_kind(pages, "iban")
-    good = [each for each in found if iban_holds(_reading(each))]
+    good = [each for each in found if iban_holds(_reading(each)) and "customer" not in concepts_in(each.label)]
+    if len({_reading(each) for each in good}) > 1:
+        return replace(good[0], score=_OF_TWO)
     return replace(good[0], score=_WITH_CHECK) if good else replace(found[0], score=_WITHOUT_CHECK) if found else None
 
 
@@ -71,7 +75,7 @@ def _tax_numbers(pages: PrintedPages, known: Known) -> list[FieldCandidate]:
     """The issuer's tax numbers: those that no label and no place calls the customer's. Where there are some whose check
     digits hold, others don't count; of several each may be meant.
     """
-    spots = spots_of(pages, KINDS["vat_id"])
+    spots = spots_of(pages, KINDS["vat_id"])[:_MAX_NUMBERS]
     sheet, parties = Surroundings(pages), _party_boxes(pages, known) if spots else []
     by_cell: dict[tuple[int, int], list[Spot]] = {}
     for spot in spots:
@@ -119,7 +123,7 @@ def _party_boxes(pages: PrintedPages, known: Known) -> list[tuple[str, int, Box]
             for concept, party in (("issuer", "merchant"), ("customer", "customer")):
                 if named.get(concept, 0.0) >= _IS_HEADING and "tax_id" not in named:
                     places.append((party, row.page, cell.box))
-    return places
+    return places[:_MAX_NUMBERS]
 
 
 def _is_of_customer(spot: Spot, parties: Sequence[tuple[str, int, Box]], unit: float) -> bool:
@@ -135,7 +139,7 @@ def _is_of_customer(spot: Spot, parties: Sequence[tuple[str, int, Box]], unit: f
     return nearest["customer"] < min(nearest["merchant"], _FAR * unit)
 
 
-def _currency(pages: PrintedPages) -> FieldCandidate | None:
+def _currency(pages: PrintedPages, known: Known) -> FieldCandidate | None:
     """The currency that is printed most often; a code or a name before a sign that several currencies have. Of these,
     the one of the document's country is meant.
     """
@@ -147,19 +151,25 @@ def _currency(pages: PrintedPages) -> FieldCandidate | None:
     clear = [each for each in signs if not cast("ParsedValue", each.value).ambiguous]
     if clear:
         return replace(clear[0], score=_MOST_PRINTED)
-    meant = currency_meant(pages, cast("Sequence[str]", cast("ParsedValue", signs[0].value).readings))
+    found_of = (known.get(f"customer_{part}", ())[:1] for part in ("name", "address"))
+    customers = {(each.page, line) for found in found_of for each in found for line in each.lines}
+    meant = currency_meant(pages, cast("Sequence[str]", cast("ParsedValue", signs[0].value).readings), customers)
     return replace(signs[0], score=_MOST_PRINTED if meant else _WITHOUT_CHECK, reading=meant)
 
 
-def _phone(pages: PrintedPages) -> FieldCandidate | None:
+def _phone(pages: PrintedPages, known: Known) -> FieldCandidate | None:
     """The first telephone number: one labelled so or with a country's prefix, else one that is written as such in
     the head of the page. Numbers of fax machines and of customers are none.
     """
     written: FieldCandidate | None = None
+    parties = _party_boxes(pages, known)
     for row in pages.rows:
         for at, cell in enumerate(row.cells):
+            days = KINDS["date"].find(cell.text[:LONGEST_CELL])
             for match in _PHONE.finditer(cell.text[:LONGEST_CELL]):
                 text = match[0].strip()
+                if any(day.start < match.end() and match.start() < day.end for day in days):
+                    continue
                 own = cell.text[: match.start()]
                 label = (own if is_word(own) or at == 0 else row.cells[at - 1].text)[-_LABEL:]
                 named = concepts_in(label)
@@ -169,7 +179,10 @@ def _phone(pages: PrintedPages) -> FieldCandidate | None:
                 score = 1.0 if whole else _BROKEN
                 found = FieldCandidate(text, row.page, row.number, (cell.line,), label, score=score)
                 if "phone" in named or text.startswith("+") or _T.search(label):
-                    return found
+                    spot = spot_at(row, at, match.start(), match.end(), cell.parts())
+                    if not _is_of_customer(spot, parties, pages.unit):
+                        return found
+                    continue
                 if written is None and row.number < _HEAD_ROWS and _PHONE_FORM.fullmatch(text):
                     written = found
     return written

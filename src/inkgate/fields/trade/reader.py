@@ -18,7 +18,7 @@ from inkgate.fields.folded import fold
 from inkgate.fields.rules.candidates import FieldCandidate
 from inkgate.fields.rules.rows import PrintedPages
 from inkgate.fields.trade import amounts, papers
-from inkgate.fields.trade.amounts import Amount
+from inkgate.fields.trade.amounts import Amount, BoolArray
 from inkgate.fields.trade.hypotheses import Likely, SumSet, has_all_included, parts_of, sets_of, shifts_of
 from inkgate.fields.trade.names import PARTIES, party_fields
 from inkgate.fields.trade.papers import Placed
@@ -59,6 +59,8 @@ _IS_SHIFT: Final = 0.3
 """Probability from which an amount may be a discount or charge."""
 _LABELLED: Final = 0.45
 """Probability of an amount alone from which the document is said to have it."""
+_UNTOLD: Final = 0.2
+"""What a tax is worth at most that no label calls one and that has no rate: any charge makes the total, too."""
 _CONTRADICTED: Final = 0.5
 """What sums are worth that such amounts contradict."""
 _CONFIRMED: Final = 20.0
@@ -150,9 +152,12 @@ def _sums(pages: PrintedPages, document_type: str) -> dict[str, list[FieldCandid
         likely_ones = [(cents, p) for cents, p in by_value if cents is not None and p >= _MIN_OTHER]
         if likely_ones and likely_ones[0][1] >= _MIN[role]:
             fields[role] = [_amount(found, chances[role], *each) for each in likely_ones[: 1 + _MAX_OTHERS]]
-    if "tax" in fields and (parts := _parts(pages, found, known, best)):
+    told = amounts.is_called_tax(measured) | amounts.has_rate(measured)
+    if "tax" in fields and (parts := _parts(pages, found, known, best, told)):
         fields["tax"][0] = replace(fields["tax"][0], parts=parts)
-    return fields
+    elif best.tax and not any(told[at] for at, each in enumerate(found) if each.cents == best.tax):
+        fields["tax"] = [replace(each, score=min(each.score, _UNTOLD)) for each in fields.get("tax", [])]
+    return {role: values for role, values in fields.items() if values}
 
 
 def _confirmed(
@@ -170,13 +175,17 @@ def _confirmed(
     ])  # fmt: skip
 
 
-def _parts(pages: PrintedPages, found: Sequence[Amount], known: Likely, best: SumSet) -> tuple[FieldCandidate, ...]:
+def _parts(
+    pages: PrintedPages, found: Sequence[Amount], known: Likely, best: SumSet, told: BoolArray
+) -> tuple[FieldCandidate, ...]:
     """The taxes whose sum is the tax, where it isn't printed itself and arithmetic confirms it: with the net amount it
-    makes the total, or the total has each tax in it at its rate.
+    makes the total, or the total has each tax in it at its rate. `told`: the amounts that are called a tax or stand
+    beside a rate.
     """
-    taxes = [found[at] for at in parts_of(known.tax_places, best.tax)] if best.tax and best.total else []
+    chosen = parts_of(known.tax_places, best.tax) if best.tax and best.total else ()
+    taxes = [found[at] for at in chosen]
     printed = [p for cents, p in known.tax_places if cents == best.tax]
-    if not taxes or printed:
+    if not taxes or printed or not all(told[at] for at in chosen):
         return ()
     rated = [(each.cents, amounts.rate_beside(pages, each)) for each in taxes]
     if not best.adds_up and not has_all_included(best.total or 0, rated):

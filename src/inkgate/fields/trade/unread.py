@@ -11,6 +11,7 @@ from typing import Final
 from inkgate.fields.rules.rows import PrintedPages
 from inkgate.fields.trade.amounts import Amount, amounts_on
 from inkgate.fields.trade.papers import Placed, dates_on, numbers_on
+from inkgate.fields.trade.reader import shifts_on
 from inkgate.fields.trade.words import concepts_in
 from inkgate_client.fields.values import Check, FieldValue
 
@@ -20,9 +21,12 @@ _DATES: Final = {"/date": "issue_date", "/due_date": "due_date"}
 _NUMBERS: Final = {"/vat_id": "tax_id", "/invoice_number": "invoice_number", "/phone": "phone"}
 _CONCEPTS: Final[Mapping[str, str]] = {**_AMOUNTS, **_DATES, **_NUMBERS}
 """What labels of a field name, by its path. A total that is missing is told by other checks."""
+_IBAN: Final = "/iban"
+_ACCOUNT: Final = re.compile(r"\bIBAN\b\W{0,4}[A-Z0-9]{4}[A-Z0-9 ]{8,30}")
+"""An account, even if it is misread."""
 _NAMED: Final = 0.65
 """Share of a label's letters from which it is one of the field."""
-_OTHER_DAYS: Final = frozenset({"other_date", "issue_date", "date", "description", "paid"})
+_OTHER_DAYS: Final = frozenset({"other_date", "issue_date", "description", "paid"})
 """What labels name whose dates are none on which something is due."""
 _LONGEST_TERM: Final = 150
 """Days from the document's date to the one on which it is due."""
@@ -34,14 +38,25 @@ _MIN_DIGITS: Final = 6
 
 def unread_labels(pages: PrintedPages, fields: Mapping[str, FieldValue]) -> Check | None:
     """The check that no field without a value has a label with one. None if every field has a value."""
-    missing = [path for path in _CONCEPTS if path in fields and fields[path].value is None]
+    missing = [path for path in (*_CONCEPTS, _IBAN) if path in fields and fields[path].value is None]
     if not missing:
         return None
     found: dict[str, str] = {}
+    if _IBAN in missing and (account := next(filter(None, (_ACCOUNT.search(row.text) for row in pages.rows)), None)):
+        found[_IBAN] = account[0]
+    if "/tax" in missing and (rest := _rest(fields)) and rest not in shifts_on(pages):
+        found["/tax"] = f"{rest} between subtotal and total"
     for path, placed in _placed(pages, missing):
         if path not in found and _is_left_out(path, placed, fields):
             found[path] = f"{placed.around.texts['near'].strip()} {placed.spot.text}".strip()
     return Check(UNREAD, not found, tuple(found or missing), "; ".join(found.values()))
+
+
+def _rest(fields: Mapping[str, FieldValue]) -> Decimal:
+    """What is missing between subtotal and total; 0 without one of them."""
+    known = [fields[path] for path in ("/total", "/subtotal") if path in fields]
+    values = [Decimal(str(each.value)) for each in known if each.kind == "money" and each.value is not None]
+    return values[0] - values[1] if len(values) > 1 else Decimal(0)
 
 
 def _placed(pages: PrintedPages, paths: Collection[str]) -> Iterator[tuple[str, Amount | Placed]]:
