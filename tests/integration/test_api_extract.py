@@ -44,6 +44,7 @@ async def test_a_type_s_fields_come_with_their_places() -> None:
         "sum_of_items": True,
         "item_amounts": True,
         "date_in_future": True,
+        "required_missing": True,
     }
     assert body["status"] == "needs_review"  # 03/04/2018
     assert body["document"]["page_count"] == 1
