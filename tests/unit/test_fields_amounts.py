@@ -265,3 +265,18 @@ def test_dates_and_customers_telephones_are_no_telephone_of_a_shop(line: str) ->
 def test_a_receipt_without_a_total_needs_review() -> None:
     found = extract("Harbour Cafe Ltd\n12 Mill Lane\nLeeds LS1 4AB\n2018-07-10 12:30\nThank you", "receipt")
     assert found.status is ExtractionStatus.NEEDS_REVIEW
+
+
+@pytest.mark.parametrize(
+    ("sums", "total"),
+    [
+        (("Total incl. GST|8.11", "Rounding|-0.01", "Total rounded|8.10"), "8.10"),
+        (("Total|15.39", "Rounding|0.01", "Grand TotalRM15.40"), "15.40"),
+        (("Total|15.40", "Rounding|0.00", "Cash|15.40"), "15.40"),
+    ],
+)
+def test_the_rounded_total_is_the_total(sums: tuple[str, ...], total: str) -> None:
+    text = "\n".join(
+        ["Harbour Cafe Ltd", "12 Mill Lane", "2018-07-10 12:30", "Coffee|1.00", "Tea|3.00", *sums, "Cash|20.00"]
+    )
+    assert extract(text, "receipt").data["total"] == total

@@ -77,12 +77,14 @@ _LAKH = r"\d{1,2}(?:,\d\d)+,\d{3}(?:\.\d{1,2})?"
 _BODY = rf"{_LAKH}|" r"\d{1,3}(?P<mark>[,.'’\s])\d{3}(?:(?P=mark)\d{3})*(?:(?!(?P=mark))[.,]\d{1,4})?|\d+[.,]\d+|\d+"
 _CJK = "\u3040-\u30ff\u3400-\u9fff"
 _AMOUNT = re.compile(
-    rf"(?<![^\W{_CJK}])(?<![.,])(?P<open>(?<![{_CJK}])\()?(?P<minus>[-–−])?\s?(?P<before>{_SIGN})?\s?(?P<minus2>[-–−])?\s?"
+    rf"(?:(?<![^\W{_CJK}])|(?<=[a-z])(?=(?:RM|USD|EUR|GBP|CHF)\s?\d))(?<![.,])(?P<open>(?<![{_CJK}])\()?"
+    rf"(?P<minus>[-–−])?\s?(?P<before>{_SIGN})?\s?(?P<minus2>[-–−])?\s?"
     rf"(?P<body>{_BODY})(?P<tail>[-–−](?!\s?\d))?\s?(?P<after>{_SIGN})?(?P<tail2>[-–−](?!\s?\d))?(?(open)(?P<close>\))?)"
     rf"(?:(?!\w)|(?=(?:SR|ZRL?)\b)|(?<=[元円圆])(?=[{_CJK}]))(?![.,]\d)"
 )
-"""Codes of taxes may follow without a space: 5.90SR. Before an amount Chinese and Japanese words may stand without a
-space, and behind its currency: 合計は12,340円です. Brackets behind such a word are a remark: 捌拾元整（80.00）."""
+"""Codes of taxes may follow without a space: 5.90SR. A word may stand before a currency without one: TotalRM15.40.
+Before an amount Chinese and Japanese words may stand without a space, and behind its currency: 合計は12,340円です.
+Brackets behind such a word are a remark: 捌拾元整（80.00）."""
 _OF_WORD = re.compile(rf"[{_CJK}]")
 _YEN = re.compile("[¥￥元円圆]")
 """A dash behind amounts in these currencies ends them: ¥70,445-."""

@@ -61,6 +61,9 @@ _LABELLED: Final = 0.45
 """Probability of an amount alone from which the document is said to have it."""
 _UNTOLD: Final = 0.2
 """What a tax is worth at most that no label calls one and that has no rate: any charge makes the total, too."""
+_LARGEST_COIN: Final = 100
+"""Cents that a rounding is below."""
+_COINS: Final = (100, 50, 10, 5, 1)
 _CONTRADICTED: Final = 0.5
 """What sums are worth that such amounts contradict."""
 _CONFIRMED: Final = 20.0
@@ -152,6 +155,10 @@ def _sums(pages: PrintedPages, document_type: str) -> dict[str, list[FieldCandid
         likely_ones = [(cents, p) for cents, p in by_value if cents is not None and p >= _MIN_OTHER]
         if likely_ones and likely_ones[0][1] >= _MIN[role]:
             fields[role] = [_amount(found, chances[role], *each) for each in likely_ones[: 1 + _MAX_OTHERS]]
+    if best.total and "total" in fields and (at := _rounded(found, measured, best.total)) >= 0:
+        others = [each for each in fields["total"] if each.value != found[at].spot.value]
+        rounded = _candidate(found[at].spot, fields["total"][0].score, found[at].around.texts["near"])
+        fields["total"] = [rounded, *others][: 1 + _MAX_OTHERS]
     told = amounts.is_called_tax(measured) | amounts.has_rate(measured)
     if "tax" in fields and (parts := _parts(pages, found, known, best, told)):
         fields["tax"][0] = replace(fields["tax"][0], parts=parts)
@@ -173,6 +180,26 @@ def _confirmed(
         _CONFIRMED if each.total and has_all_included(each.total, rated.get(each.tax or 0, ())) else 1.0
         for each in sets
     ])  # fmt: skip
+
+
+def _rounded(found: Sequence[Amount], measured: FloatArray, total: int) -> int:
+    """The total after a rounding that a label names: another amount, behind it, that is a multiple of a larger coin.
+    -1: none is printed.
+    """
+    for at in map(int, np.flatnonzero(amounts.named(measured, "rounding"))):
+        step = abs(found[at].cents)
+        if not 0 < step < _LARGEST_COIN:
+            continue
+        for behind in range(at + 1, len(found)):
+            cents = found[behind].cents
+            if abs(cents - total) == step and cents > 0 and _coin_of(cents) > _coin_of(total):
+                return behind
+    return -1
+
+
+def _coin_of(cents: int) -> int:
+    """The largest usual coin that an amount is a multiple of, in cents."""
+    return next(coin for coin in _COINS if cents % coin == 0)
 
 
 def _parts(
