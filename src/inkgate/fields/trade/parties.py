@@ -426,6 +426,11 @@ def has_postcode(text: str) -> bool:
     return _POSTCODE.search(text) is not None
 
 
+def is_street(text: str) -> bool:
+    """Whether a text names a street, or a part of a building."""
+    return _STREET.search(text) is not None
+
+
 def is_title(text: str) -> bool:
     """Whether a text is the title of an invoice or receipt."""
     return concepts_in(text).get("invoice_title", 0.0) > _OF_TITLE
