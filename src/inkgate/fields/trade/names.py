@@ -24,9 +24,10 @@ _MIN: Final[Mapping[str, float]] = {
     "customer_address": 0.15,
 }
 """Probability below which a field is not found."""
-_MAX_OTHERS: Final = 3
-"""Alternatives of a name."""
-_MIN_OTHER: Final = 0.02
+MAX_OTHERS: Final = 3
+"""Alternatives of a field."""
+MIN_OTHER: Final = 0.02
+"""Probability from which a value is an alternative."""
 _SAME_NAME: Final = 0.4
 """Probability from which the next line, if it is about as high, belongs to the name."""
 _AS_HIGH: Final = 0.6
@@ -117,7 +118,7 @@ def _is_han(text: str) -> bool:
 def _names(lines: Sequence[NameLine], chance: FloatArray, chosen: Sequence[int]) -> list[FieldCandidate]:
     """The name of the chosen lines, and what else it may be."""
     order = [int(at) for at in np.argsort(-chance)]
-    others = [at for at in order if at not in chosen and chance[at] >= _MIN_OTHER][:_MAX_OTHERS]
+    others = [at for at in order if at not in chosen and chance[at] >= MIN_OTHER][:MAX_OTHERS]
     best = _joined([lines[at] for at in chosen], _is_whole(lines, chance, chosen))
     return [best, *(_joined([lines[at]], float(chance[at])) for at in others)]
 
@@ -163,9 +164,8 @@ def _is_whole(lines: Sequence[NameLine], chance: FloatArray, chosen: Sequence[in
     """
     inside = [chance[at] for at in chosen if not parties.is_form(lines[at].text)] or [chance[at] for at in chosen]
     edges = {_beside(lines, at, lines[at].at + step) for at in chosen for step in (-1, 1)} - {-1, *chosen}
-    outside = [
-        1 - chance[at] for at in edges if fold(lines[at].text) not in {fold(lines[each].text) for each in chosen}
-    ]
+    texts = {fold(lines[at].text) for at in chosen}
+    outside = [1 - chance[at] for at in edges if fold(lines[at].text) not in texts]
     return float(np.prod(inside) * np.prod(outside))
 
 

@@ -19,6 +19,8 @@ from inkgate.fields.trade.spots import LONGEST_CELL, Around, Spot, Surroundings,
 from inkgate.fields.trade.words import Concepts, concepts_in
 from inkgate_client.types import Box
 
+PartyBox = tuple[str, int, Box]
+"""A party's name, address or heading: which party, page, box in pixels."""
 Known = Mapping[str, Sequence[FieldCandidate]]
 """What else was found, by field, the likeliest first."""
 _WITH_CHECK, _WITHOUT_CHECK = 1.0, 0.85
@@ -52,14 +54,15 @@ def plain_fields(pages: PrintedPages, known: Known) -> dict[str, list[FieldCandi
     """The fields that were found, by name. `known`: others of the document. Of several times the nearest to its date
     counts, of several tax numbers that of the issuer.
     """
+    parties = _party_boxes(pages, known)
     found = {
         "iban": _account(pages),
         "currency": _currency(pages, known),
-        "phone": _phone(pages, known),
+        "phone": _phone(pages, parties),
         "time": _time(pages, next(iter(known.get("date", ())), None)),
     }
     fields = {name: [candidate] for name, candidate in found.items() if candidate is not None}
-    return fields | ({"vat_id": numbers} if (numbers := _tax_numbers(pages, known)) else {})
+    return fields | ({"vat_id": numbers} if (numbers := _tax_numbers(pages, parties)) else {})
 
 
 def _account(pages: PrintedPages) -> FieldCandidate | None:
@@ -71,12 +74,12 @@ def _account(pages: PrintedPages) -> FieldCandidate | None:
     return replace(good[0], score=_WITH_CHECK) if good else replace(found[0], score=_WITHOUT_CHECK) if found else None
 
 
-def _tax_numbers(pages: PrintedPages, known: Known) -> list[FieldCandidate]:
+def _tax_numbers(pages: PrintedPages, parties: Sequence[PartyBox]) -> list[FieldCandidate]:
     """The issuer's tax numbers: those that no label and no place calls the customer's. Where there are some whose check
     digits hold, others don't count; of several each may be meant.
     """
     spots = spots_of(pages, KINDS["vat_id"])[:_MAX_NUMBERS]
-    sheet, parties = Surroundings(pages), _party_boxes(pages, known) if spots else []
+    sheet = Surroundings(pages)
     by_cell: dict[tuple[int, int], list[Spot]] = {}
     for spot in spots:
         by_cell.setdefault((spot.row, spot.at), []).append(spot)
@@ -112,7 +115,7 @@ def _score_of(spot: Spot, named: Concepts) -> float:
     return _WITH_CHECK if holds else _UNCHECKED if holds is None else _WITHOUT_CHECK
 
 
-def _party_boxes(pages: PrintedPages, known: Known) -> list[tuple[str, int, Box]]:
+def _party_boxes(pages: PrintedPages, known: Known) -> list[PartyBox]:
     """Where the names and addresses of the parties stand, and what they are headed with: party, page, box."""
     boxes = {(row.page, cell.line): cell.box for row in pages.rows for cell in row.cells}
     chosen = [(name.partition("_")[0], found[0]) for name, found in known.items() if name in _PARTIES]
@@ -126,7 +129,7 @@ def _party_boxes(pages: PrintedPages, known: Known) -> list[tuple[str, int, Box]
     return places[:_MAX_NUMBERS]
 
 
-def _is_of_customer(spot: Spot, parties: Sequence[tuple[str, int, Box]], unit: float) -> bool:
+def _is_of_customer(spot: Spot, parties: Sequence[PartyBox], unit: float) -> bool:
     """Whether the nearest name or address above a number, or beside it, is the customer's. What stands in the footer is
     far from both.
     """
@@ -157,16 +160,16 @@ def _currency(pages: PrintedPages, known: Known) -> FieldCandidate | None:
     return replace(signs[0], score=_MOST_PRINTED if meant else _WITHOUT_CHECK, reading=meant)
 
 
-def _phone(pages: PrintedPages, known: Known) -> FieldCandidate | None:
+def _phone(pages: PrintedPages, parties: Sequence[PartyBox]) -> FieldCandidate | None:
     """The first telephone number: one labelled so or with a country's prefix, else one that is written as such in
     the head of the page. Numbers of fax machines and of customers are none.
     """
     written: FieldCandidate | None = None
-    parties = _party_boxes(pages, known)
     for row in pages.rows:
         for at, cell in enumerate(row.cells):
-            days = KINDS["date"].find(cell.text[:LONGEST_CELL])
-            for match in _PHONE.finditer(cell.text[:LONGEST_CELL]):
+            matches = list(_PHONE.finditer(cell.text[:LONGEST_CELL]))
+            days = KINDS["date"].find(cell.text[:LONGEST_CELL]) if matches else []
+            for match in matches:
                 text = match[0].strip()
                 if any(day.start < match.end() and match.start() < day.end for day in days):
                     continue

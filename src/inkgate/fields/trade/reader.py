@@ -20,7 +20,7 @@ from inkgate.fields.rules.rows import PrintedPages
 from inkgate.fields.trade import amounts, papers
 from inkgate.fields.trade.amounts import Amount, BoolArray
 from inkgate.fields.trade.hypotheses import Likely, SumSet, has_all_included, parts_of, sets_of, shifts_of
-from inkgate.fields.trade.names import PARTIES, party_fields
+from inkgate.fields.trade.names import MAX_OTHERS, MIN_OTHER, PARTIES, party_fields
 from inkgate.fields.trade.papers import Placed
 from inkgate.fields.trade.plain_fields import plain_fields
 from inkgate.fields.trade.spots import Around, Spot
@@ -68,9 +68,6 @@ _CONTRADICTED: Final = 0.5
 """What sums are worth that such amounts contradict."""
 _CONFIRMED: Final = 20.0
 """What sets are worth of which the total has every tax in it at its rate."""
-_MAX_OTHERS: Final = 3
-"""Alternatives of a field."""
-_MIN_OTHER: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +149,13 @@ def _sums(pages: PrintedPages, document_type: str) -> dict[str, list[FieldCandid
     }
     for role, values in values_of.items():
         by_value = summed(values, chance)
-        likely_ones = [(cents, p) for cents, p in by_value if cents is not None and p >= _MIN_OTHER]
+        likely_ones = [(cents, p) for cents, p in by_value if cents is not None and p >= MIN_OTHER]
         if likely_ones and likely_ones[0][1] >= _MIN[role]:
-            fields[role] = [_amount(found, chances[role], *each) for each in likely_ones[: 1 + _MAX_OTHERS]]
+            fields[role] = [_amount(found, chances[role], *each) for each in likely_ones[: 1 + MAX_OTHERS]]
     if best.total and "total" in fields and (at := _rounded(found, measured, best.total)) >= 0:
         others = [each for each in fields["total"] if each.value != found[at].spot.value]
         rounded = _candidate(found[at].spot, fields["total"][0].score, found[at].around.texts["near"])
-        fields["total"] = [rounded, *others][: 1 + _MAX_OTHERS]
+        fields["total"] = [rounded, *others][: 1 + MAX_OTHERS]
     told = amounts.is_called_tax(measured) | amounts.has_rate(measured)
     if "tax" in fields and (parts := _parts(pages, found, known, best, told)):
         fields["tax"][0] = replace(fields["tax"][0], parts=parts)
@@ -362,7 +359,7 @@ def _number(pages: PrintedPages) -> dict[str, list[FieldCandidate]]:
     found = papers.numbers_on(pages)
     chance = forests().probabilities("invoice_number", papers.number_measures(pages, found))
     for at, each in enumerate(found):
-        if any(_contains(other.spot, each.spot) and chance[i] >= _MIN_OTHER for i, other in enumerate(found)):
+        if any(_contains(other.spot, each.spot) and chance[i] >= MIN_OTHER for i, other in enumerate(found)):
             chance[at] *= _PART  # 2016 of 2016 10023
     best = _best(found, [fold(each.spot.text) for each in found], chance, _MIN["invoice_number"])
     return {"invoice_number": best} if best else {}
@@ -379,11 +376,11 @@ def _best(found: Sequence[Placed], keys: Sequence[Hashable], chance: FloatArray,
     places: dict[Hashable, int] = {}
     for at in np.argsort(-chance):
         places.setdefault(keys[at], int(at))
-    ranked = list(places.values())[: 1 + _MAX_OTHERS]
+    ranked = list(places.values())[: 1 + MAX_OTHERS]
     if not ranked or chance[ranked[0]] < least:
         return []
     return [
         _candidate(found[at].spot, float(chance[at]), found[at].around.texts["near"] or found[at].around.texts["head"])
         for at in ranked
-        if chance[at] >= _MIN_OTHER
+        if chance[at] >= MIN_OTHER
     ]

@@ -54,9 +54,8 @@ def unread_labels(pages: PrintedPages, fields: Mapping[str, FieldValue]) -> Chec
 
 def _rest(fields: Mapping[str, FieldValue]) -> Decimal:
     """What is missing between subtotal and total; 0 without one of them."""
-    known = [fields[path] for path in ("/total", "/subtotal") if path in fields]
-    values = [Decimal(str(each.value)) for each in known if each.kind == "money" and each.value is not None]
-    return values[0] - values[1] if len(values) > 1 else Decimal(0)
+    known = _sums_of(fields)
+    return known["/total"] - known["/subtotal"] if {"/total", "/subtotal"} <= known.keys() else Decimal(0)
 
 
 def _placed(pages: PrintedPages, paths: Collection[str]) -> Iterator[tuple[str, Amount | Placed]]:
@@ -76,7 +75,8 @@ def _is_left_out(path: str, placed: Amount | Placed, fields: Mapping[str, FieldV
     if named.get(_CONCEPTS[path], 0.0) < _NAMED or "other_phone" in named:
         return False
     if isinstance(placed, Amount):
-        return placed.cents not in {0, *_known_cents(fields)}
+        # A subtotal that is the total again says nothing else.
+        return placed.cents not in {0, *(int(each * 100) for each in _sums_of(fields).values())}
     digits = sum(map(str.isdigit, placed.spot.text))
     return path not in {"/vat_id", "/phone"} or digits >= _MIN_DIGITS
 
@@ -96,7 +96,7 @@ def _label(placed: Amount | Placed) -> str:
     return _BETWEEN.split(f"{placed.around.texts['near'].strip()} {own[0] if own else ''}".strip())[-1]
 
 
-def _known_cents(fields: Mapping[str, FieldValue]) -> set[int]:
-    """The amounts of other fields: a subtotal that is the total again says nothing else."""
-    known = (fields[path] for path in ("/subtotal", "/tax", "/total") if path in fields)
-    return {int(Decimal(str(each.value)) * 100) for each in known if each.kind == "money" and each.value is not None}
+def _sums_of(fields: Mapping[str, FieldValue]) -> dict[str, Decimal]:
+    """The amounts that were found, by path."""
+    known = ((path, fields[path]) for path in ("/subtotal", "/tax", "/total") if path in fields)
+    return {path: Decimal(str(each.value)) for path, each in known if each.kind == "money" and each.value is not None}
