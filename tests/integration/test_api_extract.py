@@ -72,6 +72,14 @@ async def test_values_of_others_are_looked_up() -> None:
     assert wrong.json()["status"] == "needs_review"
 
 
+async def test_values_to_verify_need_not_be_all_of_a_document_s() -> None:
+    async with running_api(engine=ReceiptEngine()) as api:
+        answer = await post(api, "/verify", type="receipt", data={"total": "30.20"})
+    assert answer.json()["fields"]["/merchant_name"]["status"] == "not_found"
+    assert answer.json()["checks"] == []
+    assert answer.json()["status"] == "complete"
+
+
 @pytest.mark.parametrize(
     ("path", "fields", "status", "code"),
     [

@@ -124,7 +124,7 @@ class FieldFinder:
             proposals, find, notes = {}, False, (*notes, TYPE_UNLIKELY)
         elif proposals is None:
             proposals = proposed(pages, schema, [model_proposals(pages, schema), answers or {}])
-        found = answer(pages, schema, proposals, self._settings.min_confidence, find_items=find)
+        found = answer(pages, schema, proposals, self._settings.min_confidence, whole=find)
         return replace(found, notes=(*notes, *found.notes))
 
 

@@ -75,11 +75,12 @@ def answer(
     proposals: Mapping[str, Sequence[Proposal]],
     min_confidence: float = MIN_CONFIDENCE,
     *,
-    find_items: bool = True,
+    whole: bool = True,
     calibrate: bool = True,
 ) -> Extraction:
-    """The extraction. `proposals`: by the paths of the schema's leaves, the best first. Arrays of objects
-    get the rows of tables if `find_items`. `calibrate`: whether the confidence of what rules find is how often
+    """The extraction. `proposals`: by the paths of the schema's leaves, the best first. `whole`: whether all values of
+    the document are wanted, so that arrays of objects get the rows of tables and a missing value fails a check; the
+    values that somebody else gives need not be all. `calibrate`: whether the confidence of what rules find is how often
     such values are right, where that was measured.
     """
     folded = [FoldedPage.of(page) for page in pages]
@@ -88,22 +89,22 @@ def answer(
     effort = Effort()
     fields = {leaf.path: _field(folded, leaf, proposals.get(leaf.path, ()), effort, min_confidence) for leaf in leaves}
     printed = PrintedPages.of(pages)
-    items = printed_items(folded, printed, schema, items_of(pages, schema)) if find_items else {}
+    items = printed_items(folded, printed, schema, items_of(pages, schema)) if whole else {}
     fields |= dict(_item_fields(schema, items, min_confidence))
-    for leaf in (each for each in schema.leaves if find_items and is_list(each)):
+    for leaf in (each for each in schema.leaves if whole and is_list(each)):
         fields |= dict(list_fields(folded, leaf, fields, min_confidence))
-    of_codes = (*code_checks(pages, schema), *mismatch_checks(schema, proposals)) if find_items else ()
+    of_codes = (*code_checks(pages, schema), *mismatch_checks(schema, proposals)) if whole else ()
     checks = (*run_checks(fields, schema.checks), *of_codes)
     if any(check.code == SUBTOTAL_PLUS_TAX and not check.passed for check in checks):
         checks = with_adjustments(checks, fields, shifts_on(printed))
-    if REQUIRED_MISSING in schema.checks and (missing := required_missing(fields, schema.required)) is not None:
+    if whole and REQUIRED_MISSING in schema.checks and (missing := required_missing(fields, schema.required)):
         checks = (*checks, missing)
-    if UNREAD in schema.checks and (labelled := unread_labels(printed, fields)) is not None:
+    if whole and UNREAD in schema.checks and (labelled := unread_labels(printed, fields)):
         checks = (*checks, labelled)
     fields = {path: _checked(field, checks) for path, field in fields.items()}
     measured = {leaf.path: curve_of(schema.name, leaf.path) for leaf in leaves if calibrate and schema.name in MEASURED}
     fields = {path: _sure(field, min_confidence, measured.get(path)) for path, field in fields.items()}
-    unread = find_items and MRZ_CHECK in schema.checks and all(check.code != MRZ_CHECK for check in checks)
+    unread = whole and MRZ_CHECK in schema.checks and all(check.code != MRZ_CHECK for check in checks)
     return Extraction(
         document_type=schema.name,
         data=_data(schema, fields, items),
