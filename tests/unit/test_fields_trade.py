@@ -265,3 +265,42 @@ def test_a_name_that_is_like_a_label_is_found(name: str) -> None:
         f"{name}|INVOICE\n12 Mill Lane\nLeeds LS1 4AB\nInvoice number: 26008761\nInvoice date: 2018-07-10\nTotal|180.00"
     )
     assert extract(page(text)).data["merchant_name"] == name
+
+
+NORTH = """Northwind Analytics Ltd|INVOICE
+4 Harbour Street
+Bristol BS1 5TY
+
+Brightwater Foods Ltd
+12 Mill Lane
+Leeds LS1 4AB
+VAT no. GB 980 7806 84
+
+Invoice number: 4711
+Invoice date: 12 March 2024
+
+Description|Amount
+Consulting|1,000.00
+Travel|150.00
+
+Net|1,150.00
+VAT 20%|230.00
+Total|1,380.00
+
+Please pay within 30 days.
+Northwind Analytics Ltd VAT no. GB 100 0395 95"""
+
+
+def test_an_address_and_a_tax_number_are_those_of_the_name() -> None:
+    data = extract(page(NORTH)).data
+    assert data["merchant_name"] == "Northwind Analytics Ltd"
+    assert data["merchant_address"] == "4 Harbour Street Bristol BS1 5TY"
+    assert data["vat_id"] == "GB100039595"
+
+
+def test_of_two_names_that_may_be_the_issuers_none_is_sure() -> None:
+    rows = NORTH.replace("Northwind Analytics Ltd|INVOICE\n4 Harbour Street\nBristol BS1 5TY\n", "").splitlines()
+    found = extract(page("\n".join([*rows[:-1], "Northwind Analytics Ltd, 4 Harbour Street, Bristol BS1 5TY"])))
+    name = found.fields["/merchant_name"]
+    assert name.value == "Northwind Analytics Ltd" or name.status is FieldStatus.UNCERTAIN
+    assert {name.value, *name.alternatives} >= {"Northwind Analytics Ltd", "Brightwater Foods Ltd"}

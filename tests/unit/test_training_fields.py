@@ -17,6 +17,7 @@ from training.fields.regions import (
     write_date,
     write_number,
 )
+from training.fields.sheet import Sheet
 
 SEEDS = [(f"7-{n:05}", "tuning" if n % 2 else "judging") for n in range(300)]
 
@@ -120,6 +121,27 @@ def test_a_brand_on_a_receipt_is_not_the_firm() -> None:
     sheet, page, _ = receipt.draw_receipt(rng, make_bill(rng, "receipt", REGIONS[1], "tuning"), "chain1")
     assert sheet.truth(page)["fields"]["merchant_name"] == sheet.bill.merchant.name
     assert sheet.printed["brand"]
+
+
+def _receipts(role: str) -> list[tuple[Sheet, str]]:
+    """Receipts of a country that rounds which print an amount of the role."""
+    region = next(region for region in REGIONS if region.country == "MY")
+    drawn = []
+    for seed in range(120):
+        rng = random.Random(seed)
+        drawn.append(receipt.draw_receipt(rng, make_bill(rng, "receipt", region, "tuning"), "mart2")[:2])
+    return [(sheet, page) for sheet, page in drawn if sheet.printed[role]]
+
+
+def test_a_total_before_its_rounding_is_not_the_total() -> None:
+    both = 0
+    for sheet, page in _receipts("rounding"):
+        sums = sheet.bill.sums
+        before = sheet.money("x", sums.total - (sums.rounding or 0))
+        shown = before[before.index(">") + 1 :].removesuffix("</span>")
+        both += f'<span data-role="other_amount">{shown}</span>' in page and bool(sums.rounding)
+        assert f'<span data-role="total">{shown}</span>' not in page or not sums.rounding
+    assert both > 5
 
 
 def test_amounts_in_chinese_words() -> None:

@@ -212,7 +212,8 @@ def _settled(rng: random.Random, sums: Sums, region: Region) -> Sums:
     return sums
 
 
-_ROUNDINGS = {"MY": "0.05", "CH": "0.05", "SE": "1", "CZ": "1", "AU": "0.05"}
+ROUNDINGS = {"MY": "0.05", "CH": "0.05", "SE": "1", "CZ": "1", "AU": "0.05"}
+"""By country, what amounts in cash are a multiple of."""
 
 
 def _at_the_till(rng: random.Random, sums: Sums, region: Region, trade: str, half: Half) -> Sums:
@@ -222,7 +223,7 @@ def _at_the_till(rng: random.Random, sums: Sums, region: Region, trade: str, hal
         tip = _coin(sums.total * Decimal(rng.choice((5, 10, 15, 18, 20))) / _HUNDRED, region)
         sums = replace(sums, tip=tip, total=sums.total + tip)
     by_cash = rng.random() < 0.55
-    step = Decimal(_ROUNDINGS.get(region.country, "0"))
+    step = Decimal(ROUNDINGS.get(region.country, "0"))
     if by_cash and step and rng.random() < 0.75:
         rounded = (sums.total / step).quantize(Decimal(1), ROUND_HALF_UP) * step
         if rounded > 0:

@@ -19,25 +19,28 @@ from benchmarks.fields.score import Set, show
 from inkgate.fields.trade import reader
 from inkgate_bench.accuracy.fields import SAME_NAMES, JudgedField
 
-MIN_VALUES = 60
-"""Values of a field that its curve needs."""
+MIN_VALUES, STEP = 60, 40
+"""Values of a field that its curve needs, and those of a step of it."""
 
 
 def fitted(judged: Sequence[tuple[float, bool]]) -> list[tuple[float, float]]:
-    """The isotonic curve of confidence: mean confidence and share right of each step. Each step has one right and one
-    wrong value added, so that a few right ones don't make certainty.
+    """The isotonic curve of confidence: mean confidence and share right of each step, of STEP values at least. Each
+    step has one right and one wrong value added, so that a few right ones don't make certainty.
     """
+    ranked = sorted(judged)
+    starts = range(0, max(1, len(ranked) - STEP + 1), STEP)
     steps: list[list[float]] = []
-    for confidence, right in sorted(judged):
-        steps.append([1.0, confidence, float(right)])
-        while len(steps) > 1 and _share(steps[-2]) >= _share(steps[-1]):
+    for start in starts:
+        part = ranked[start:] if start == starts[-1] else ranked[start : start + STEP]
+        steps.append([len(part), sum(p for p, _ in part), sum(right for _, right in part)])
+        while len(steps) > 1 and steps[-2][2] / steps[-2][0] >= steps[-1][2] / steps[-1][0]:
             last = steps.pop()
             steps[-1] = [one + other for one, other in zip(steps[-1], last, strict=True)]
-    return [(round(step[1] / step[0], 4), round(_share(step), 4)) for step in steps]
-
-
-def _share(step: Sequence[float]) -> float:
-    return (step[2] + 1) / (step[0] + 2)
+    curve: list[tuple[float, float]] = []
+    for count, total, right in steps:
+        share = max((right + 1) / (count + 2), curve[-1][1] if curve else 0.0)
+        curve.append((round(total / count, 4), round(share, 4)))
+    return curve
 
 
 def curves_of(judged: Sequence[JudgedField]) -> dict[str, list[tuple[float, float]]]:

@@ -10,7 +10,7 @@ from training.fields.issuer import account, contact, tax_numbers
 from training.fields.naming import brand, false_name
 from training.fields.sheet import Sheet
 
-WITH_SELLER = frozenset({"columns", "payable", "seat", "trading"})
+WITH_SELLER = frozenset({"columns", "payable", "seat", "single", "trading"})
 """Feet that print the seller's name in every document."""
 
 
@@ -90,8 +90,24 @@ def _trading(sheet: Sheet) -> str:
     return f'<div class="foot small" style="text-align:center;border-top:1px solid #aaa;padding-top:4px">{"".join(f"<div>{line}</div>" for line in lines)}</div>'
 
 
+def _single(sheet: Sheet) -> str:
+    """One or two lines of small print with all there is to say: name, address, contact, tax numbers, account."""
+    merchant, rng = sheet.bill.merchant, sheet.rng
+    sheet.names = sheet.names or [merchant.name]
+    joint = rng.choice((" · ", ", ", ", ", " | ", " – ", " - ", "; "))
+    name = sheet.mark("merchant_name", merchant.name, rng.choice(("", "font-weight:bold")))
+    parts = [name, *(sheet.mark("merchant_address", line) for line in merchant.address)]
+    rest = contact(sheet, merchant) if sheet.chance(0.5) else []
+    rest += tax_numbers(sheet, merchant)
+    if sheet.chance(0.5):
+        rest += account(sheet, merchant)
+    lines = [parts, rest] if rest and sheet.chance(0.4) else [[*parts, *rest]]
+    css = rng.choice(("", "text-align:center", "text-align:center;border-top:1px solid #999;padding-top:4px"))
+    return f'<div class="foot small" style="{css}">{"".join(f"<div>{joint.join(line)}</div>" for line in lines)}</div>'
+
+
 CLOSINGS: dict[str, Callable[[Sheet], str]] = {
-    "columns": _columns, "payable": _payable, "seat": _seat, "trading": _trading,
+    "columns": _columns, "payable": _payable, "seat": _seat, "single": _single, "trading": _trading,
 }  # fmt: skip
 
 

@@ -7,20 +7,23 @@ from decimal import Decimal
 from pathlib import Path
 
 from training.fields import till_heads
-from training.fields.bill import Bill
+from training.fields.bill import ROUNDINGS, Bill
 from training.fields.identifiers import fill
 from training.fields.oddities import odd
 from training.fields.receipt_parts import HEADS, LINES, WHENS, line
 from training.fields.regions import write_number
 from training.fields.sheet import Sheet
 from training.fields.sums import rate_table, tax_label
-from training.fields.words import Half
+from training.fields.words import Half, tax_names
 
 _STYLE = Path(__file__).with_name("style.css")
 _WIDTHS = (219, 250, 272, 302)
 """58 to 80 mm in CSS pixels."""
 _TIPS = 0.5
 """The share of the tuning half's meals that ask for a tip."""
+_BEFORE_ROUNDING, _UNROUNDED, _BY_RATE = 0.65, 0.3, 0.14
+"""Shares of the tuning half's receipts: of rounded ones, those that print the total before it, too; of others in
+countries that round, those with a rounding of zero; of taxed ones, those with a total by rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +98,60 @@ def _before_total(sheet: Sheet) -> list[tuple[str, str]]:
         rows += _taxes(sheet)
     if sums.tip is not None:
         rows.append((sheet.label("tip"), sheet.money("tip", sums.tip)))
+    if bill.half == "tuning":
+        rows += [*_totals_by_rate(sheet), *_before_rounding(sheet)]
     if sums.rounding is not None:
         rows.append((sheet.label("rounding"), sheet.money("rounding", sums.rounding)))
     return rows
+
+
+def _part_of_total(sheet: Sheet, value: Decimal) -> str:
+    """An amount that is called a total; it may be the total, too."""
+    return sheet.money("total" if value == sheet.bill.sums.total else "other_amount", value)
+
+
+def _including(sheet: Sheet) -> str:
+    """`Incl. VAT` and its like."""
+    region = sheet.bill.region
+    tax = sheet.rng.choice(("GST", "SST")) if region.country == "MY" else tax_names(region.key)[0]
+    return sheet.beside("including").format(tax=tax)
+
+
+def _before_rounding(sheet: Sheet) -> list[tuple[str, str]]:
+    """The total before its rounding: `Total incl. GST 8.11`. A rounding may be zero."""
+    sums, region = sheet.bill.sums, sheet.bill.region
+    zero = sums.rounding is None and region.country in ROUNDINGS and sheet.chance(_UNROUNDED)
+    if not zero and (sums.rounding is None or not sheet.chance(_BEFORE_ROUNDING)):
+        return []
+    said = any(word in sheet.label("total").lower() for word in ("ttc", "incl", "dph", "brutto", "iva"))
+    taxed = sheet.bill.mode in {"added", "included"} and not said and sheet.chance(0.6)
+    name = f"{sheet.label('total')} {_including(sheet)}" if taxed else sheet.label("total")
+    rows = [(name, _part_of_total(sheet, sums.total - (sums.rounding or Decimal(0))))]
+    return [*rows, (sheet.label("rounding"), sheet.money("other_amount", Decimal(0)))] if zero else rows
+
+
+def _totals_by_rate(sheet: Sheet) -> list[tuple[str, str]]:
+    """`Total 6% supplies (inc. GST)` of each rate, in some documents; one of rate 0 may have nothing."""
+    taxes, region = sheet.bill.sums.taxes, sheet.bill.region
+    if not taxes or not sheet.chance(_BY_RATE):
+        return []
+    goods = f" {sheet.beside('supplies')}" if sheet.chance(0.7) else ""
+    behind = f" {_including(sheet)}" if sheet.chance(0.6) else ""
+    parts = [(part.rate, part.base + part.tax) for part in taxes]
+    if len(parts) == 1 and region.decimals and sheet.chance(0.5):
+        parts.append(("0", Decimal(0).quantize(region.unit)))
+    if sheet.chance(0.4):
+        parts.reverse()
+    return [
+        (f"{sheet.label('total')} {sheet.rate(rate)}{goods}{behind}", _part_of_total(sheet, amount))
+        for rate, amount in parts
+    ]
+
+
+def _total_name(sheet: Sheet) -> str:
+    """What the total is called: rounded, where it is and the tuning half says so."""
+    rounded = sheet.bill.half == "tuning" and sheet.bill.sums.rounding is not None and sheet.chance(0.5)
+    return sheet.beside("rounded") if rounded else sheet.label("total")
 
 
 def _taxes(sheet: Sheet) -> list[tuple[str, str]]:
@@ -131,7 +185,7 @@ def _included(sheet: Sheet) -> str:
 
 def _total(sheet: Sheet, css: str) -> str:
     value = sheet.money("total", sheet.bill.sums.total)
-    name = sheet.label("total") + (f" {sheet.currency()}" if sheet.sign == "0" and sheet.chance(0.4) else "")
+    name = _total_name(sheet) + (f" {sheet.currency()}" if sheet.sign == "0" and sheet.chance(0.4) else "")
     return f'<table style="{css}"><tr><td>{name}</td><td class="v">{value}</td></tr></table>'
 
 
@@ -151,7 +205,7 @@ def _dotted(sheet: Sheet) -> str:
             for key, value in pairs
         )
 
-    total = leaders([(f"<b>{sheet.label('total')}</b>", f"<b>{sheet.money('total', sheet.bill.sums.total)}</b>")])
+    total = leaders([(f"<b>{_total_name(sheet)}</b>", f"<b>{sheet.money('total', sheet.bill.sums.total)}</b>")])
     return leaders(_before_total(sheet)) + total + leaders(_payment(sheet)) + _included(sheet)
 
 

@@ -65,3 +65,8 @@ def chosen(rng: random.Random, section: str, key: str) -> str:
     data = _data("neighbours.yaml")
     words = str(data[section].get(key) or data["en"][key])
     return rng.choice([word.strip() for word in words.split(";")])
+
+
+def tax_names(key: str) -> list[str]:
+    """What the tax of a country is called in both halves, the usual name first. `key`: of a region."""
+    return _split(_data("labels.yaml")["tax"][key])[0]

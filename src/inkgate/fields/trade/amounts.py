@@ -61,6 +61,7 @@ _PLACE: Final = (
 _SUMS: Final = (
     "is_gross", "is_gross_usual", "is_net", "is_net_usual", "is_tax", "is_tax_usual", "is_included_tax",
     "has_included_tax", "sum_above", "sum_above_most", "product", "sum_of_row", "less_change", "gross_of_sum_above",
+    "before_rounding", "after_rounding",
 )  # fmt: skip
 NAMES: Final = (*label_names(_CONCEPTS), *_PLACE, *_SUMS)
 """The measures of an amount."""
@@ -74,6 +75,8 @@ RATES: Final = np.array([float(each) / 100 for each in _LISTED.split()])
 """Usual rates of a tax."""
 _ROUNDED_TAX, _ROUNDED = 2, 1.01
 """Cents by which a tax may differ: lines of items are rounded one by one."""
+LARGEST_COIN: Final = 100
+"""Cents that a rounding is below."""
 _COLUMN: Final = 1.0
 """Heights of a line by which right edges of a column may differ."""
 _MAX_SUMMED: Final = 60
@@ -190,6 +193,12 @@ def named(measured: FloatArray, concept: str) -> BoolArray:
     return found
 
 
+def called(measured: FloatArray, *concepts: str) -> BoolArray:
+    """Which of the amounts (N,) have one of these concepts in the label before them. `measured`: of `measures`."""
+    found: BoolArray = measured[:, [NAMES.index(f"near_{concept}") for concept in concepts]].max(axis=1) > 0
+    return found
+
+
 def _places(pages: PrintedPages, amounts: Sequence[Amount]) -> FloatArray:
     sheet, count = Surroundings(pages), len(amounts)
     same = Counter(each.cents for each in amounts)
@@ -253,6 +262,11 @@ def _arithmetic(amounts: Sequence[Amount]) -> FloatArray:
     if len(summed):
         found[:, at["gross_of_sum_above"]] = np.isin(cents, (summed[:, None] + known[None, :]).ravel())
     _rows(amounts, found, at)
+    small = [int(number) for number in np.flatnonzero((cents != 0) & (np.abs(cents) < LARGEST_COIN))]
+    coins = {int(cents[number]) for number in small if "rounding" in concepts_in(amounts[number].around.texts["near"])}
+    for coin in coins:
+        found[:, at["before_rounding"]] += np.isin(cents + coin, known)
+        found[:, at["after_rounding"]] += np.isin(cents - coin, known)
     paid = [each.cents for each in amounts if "paid" in concepts_in(each.around.texts["near"])]
     change = [each.cents for each in amounts if "change" in concepts_in(each.around.texts["near"])]
     less = {first - second for first in paid[:10] for second in change[:10]}

@@ -61,8 +61,6 @@ _LABELLED: Final = 0.45
 """Probability of an amount alone from which the document is said to have it."""
 _UNTOLD: Final = 0.2
 """What a tax is worth at most that no label calls one and that has no rate: any charge makes the total, too."""
-_LARGEST_COIN: Final = 100
-"""Cents that a rounding is below."""
 _COINS: Final = (100, 50, 10, 5, 1)
 _CONTRADICTED: Final = 0.5
 """What sums are worth that such amounts contradict."""
@@ -152,7 +150,8 @@ def _sums(pages: PrintedPages, document_type: str) -> dict[str, list[FieldCandid
         likely_ones = [(cents, p) for cents, p in by_value if cents is not None and p >= MIN_OTHER]
         if likely_ones and likely_ones[0][1] >= _MIN[role]:
             fields[role] = [_amount(found, chances[role], *each) for each in likely_ones[: 1 + MAX_OTHERS]]
-    if best.total and "total" in fields and (at := _rounded(found, measured, best.total)) >= 0:
+    behind = _rounded if best.total and _sum_of_totals(found, measured, best.total) < 0 else _sum_of_totals
+    if best.total and "total" in fields and (at := behind(found, measured, best.total)) >= 0:
         others = [each for each in fields["total"] if each.value != found[at].spot.value]
         rounded = _candidate(found[at].spot, fields["total"][0].score, found[at].around.texts["near"])
         fields["total"] = [rounded, *others][: 1 + MAX_OTHERS]
@@ -185,13 +184,23 @@ def _rounded(found: Sequence[Amount], measured: FloatArray, total: int) -> int:
     """
     for at in map(int, np.flatnonzero(amounts.named(measured, "rounding"))):
         step = abs(found[at].cents)
-        if not 0 < step < _LARGEST_COIN:
+        if not 0 < step < amounts.LARGEST_COIN:
             continue
         for behind in range(at + 1, len(found)):
             cents = found[behind].cents
             if abs(cents - total) == step and cents > 0 and _coin_of(cents) > _coin_of(total):
                 return behind
     return -1
+
+
+def _sum_of_totals(found: Sequence[Amount], measured: FloatArray, total: int) -> int:
+    """The total of totals by rate, as 16.20 of `Total 6%: 10.60, Total 0%: 5.60, Total: 16.20`: a printed amount that
+    is the sum of this one and another one, all called totals, and it nothing else. -1: none is printed.
+    """
+    called = amounts.called(measured, "total")
+    parts = {found[at].cents for at in np.flatnonzero(called)} - {0}
+    only = np.flatnonzero(called & ~amounts.called(measured, "due", "tax", "excluding", "paid", "carried"))
+    return next((int(at) for at in only if found[at].cents > total > 0 and found[at].cents - total in parts), -1)
 
 
 def _coin_of(cents: int) -> int:
