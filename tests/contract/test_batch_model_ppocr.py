@@ -15,7 +15,7 @@ from inkgate.engines.ppocr.orientation import Rotation
 from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.runtimes.choose import open_runtime
 from inkgate.serving.batching import BatchModel
-from inkgate.settings import Precision, RuntimeName
+from inkgate.settings import Precision, Quality, RuntimeName
 from support.ppocr import drawn, drawn_line
 
 OPTIONS = DetectionOptions(longest_side=640, shortest_side=320, threshold=0.3, box_threshold=0.5, unclip_ratio=1.6)
@@ -64,18 +64,20 @@ def by_shape(model: BatchModel[Any, Any], items: Sequence[Any]) -> list[Any]:
 @pytest.fixture(scope="module", params=["onnxruntime f32", "openvino f32", "openvino bf16", "openvino int8"])
 def models(request: pytest.FixtureRequest) -> PpocrModels:
     name, precision = request.param.split()
-    return PpocrModels.load(open_runtime(RuntimeName(name), Precision(precision), threads=0))
+    return PpocrModels.load(open_runtime(RuntimeName(name), Precision(precision), threads=0), Quality.BALANCED)
 
 
-@pytest.fixture(params=["detector", "recognizer", "line_orientation", "page_orientation"])
+@pytest.fixture(params=["detector", "recognizer", "quick_recognizer", "line_orientation", "page_orientation"])
 def case(request: pytest.FixtureRequest, models: PpocrModels) -> Case:
     pages = [drawn(["one line"], (320, 200)), drawn(["two", "lines"], (200, 320)), drawn([], (320, 200))]
     crops = [drawn_line(text) for text in ("Total", "A much longer line of text than all the others", "7", "12.50")]
     crops += [drawn_line(text) for text in ("Tota1", "8", "9")]
     crops.append(np.ascontiguousarray(crops[1][::-1, ::-1]))
+    assert models.quick_recognizer is not None
     cases = {
         "detector": Case(models.detector, [DetectionInput(page, OPTIONS) for page in pages], same_boxes),
         "recognizer": Case(models.recognizer, crops, same_readings),
+        "quick_recognizer": Case(models.quick_recognizer, crops, same_readings),
         "line_orientation": Case(models.line_orientation, crops, same_numbers),
         "page_orientation": Case(models.page_orientation, [*pages, np.rot90(pages[0])], same_rotations),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,10 @@ from inkgate.errors import EngineFailed
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.evidence import Region
 from inkgate.page import RgbArray
+from inkgate.runtimes.base import ColumnModel, Model, Runtime
 from inkgate.runtimes.choose import open_runtime
 from inkgate.serving.batching import Batchers
-from inkgate.settings import PpocrSettings, Precision, RuntimeName
+from inkgate.settings import PpocrSettings, Precision, Quality, RuntimeName
 from inkgate_client.coordinates import as_sent
 from inkgate_client.types import BlockType, ReviewReason, Task, TaskKind
 from support.ppocr import ArrayPage, drawn, drawn_cells, faces
@@ -266,6 +268,42 @@ async def test_regions_are_those_of_the_upright_page(engine: PpOcr) -> None:
     assert [block.type for block in result.blocks] == [BlockType.TEXT]
     assert result.blocks[0].lines == (0, 1, 2)
     assert result.blocks[0].text.split() == " ".join(TEXT).split()
+
+
+@pytest.mark.parametrize(
+    ("quality", "opened"),
+    [(Quality.FAST, ["tiny"]), (Quality.BALANCED, ["small", "tiny"]), (Quality.BEST, ["small"])],
+)
+async def test_each_quality_reads_clear_print_with_its_recognizers(quality: Quality, opened: list[str]) -> None:
+    runtime = OpeningRuntime(RUNTIME)
+    settings = SETTINGS.model_copy(update={"quality": quality})
+    engine = PpOcr(settings, PageAnalysis(OneBlock()), runtime)
+    await engine.start()
+    result = await engine.read(ArrayPage(drawn(TEXT)), Task(), NO_CALLER)
+    await engine.stop()
+
+    assert [line.text for line in result.lines][:3] == TEXT
+    assert [word.text for word in result.lines[0].words] == TEXT[0].split()
+    assert sorted(name.split("_")[-1] for name in runtime.opened if "_rec_" in name) == opened
+
+
+@dataclass
+class OpeningRuntime:
+    """A Runtime that remembers which models were opened."""
+
+    runtime: Runtime
+    opened: list[str] = field(default_factory=list)
+    name: str = "remembering"
+    gpu: bool = False
+    fell_back: str = ""
+
+    def open(self, path: Path) -> Model:
+        self.opened.append(path.stem)
+        return self.runtime.open(path)
+
+    def open_columns(self, path: Path) -> ColumnModel:
+        self.opened.append(path.stem)
+        return self.runtime.open_columns(path)
 
 
 async def counted(settings: PpocrSettings, task: Task) -> tuple[int, list[str]]:

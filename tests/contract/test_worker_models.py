@@ -15,14 +15,14 @@ from inkgate.engines.ppocr.models import PpocrModels
 from inkgate.engines.ppocr.worker import models_of, worker_pool
 from inkgate.runtimes.choose import open_runtime
 from inkgate.serving.batching import BatchModel
-from inkgate.settings import PpocrSettings, Precision, RuntimeName
+from inkgate.settings import PpocrSettings, Precision, Quality, RuntimeName
 from support.engine_worker import RunningPool, running
 from support.ppocr import drawn, drawn_line
 
 pytestmark = pytest.mark.anyio
 
 OPTIONS = DetectionOptions(longest_side=640, shortest_side=320, threshold=0.3, box_threshold=0.5, unclip_ratio=1.6)
-NAMES = ("detector", "recognizer", "line_orientation", "page_orientation")
+NAMES = ("detector", "recognizer", "line_orientation", "page_orientation", "quick_recognizer")
 
 
 def items_of(name: str) -> list[Any]:
@@ -32,7 +32,7 @@ def items_of(name: str) -> list[Any]:
         return [DetectionInput(page, OPTIONS) for page in pages]
     if name == "page_orientation":
         return pages
-    if name == "recognizer":  # whose batches have one width
+    if name in {"recognizer", "quick_recognizer"}:  # whose batches have one width
         crops = [drawn_line(text) for text in ("12.50", "47.20", "90.13", "12.51", "12.50")]
         return [*crops, crops[1][::-1, ::-1], crops[3].copy(order="F")]
     crops = [drawn_line(text) for text in ("Total", "A longer line of text than the others", "7", "12.50", "7")]
@@ -53,11 +53,11 @@ def alike(found: Sequence[Any], expected: Sequence[Any]) -> bool:
 
 @pytest.mark.parametrize("runtime", [RuntimeName.ONNXRUNTIME, RuntimeName.OPENVINO])
 async def test_workers_give_bit_for_bit_what_this_process_gives(runtime: RuntimeName) -> None:
-    here = PpocrModels.load(open_runtime(runtime, Precision.F32, 1))
-    settings = PpocrSettings(workers=2, threads=1, runtime=runtime, precision=Precision.F32)
+    here = PpocrModels.load(open_runtime(runtime, Precision.F32, 1), Quality.BALANCED)
+    settings = PpocrSettings(quality=Quality.BALANCED, workers=2, threads=1, runtime=runtime, precision=Precision.F32)
     pool = worker_pool(settings)
     async with running(pool) as started:
-        there = await started.run(models_of, pool)
+        there = await started.run(models_of, pool, Quality.BALANCED)
         for name in NAMES:
             await _compare(getattr(here, name), getattr(there, name), items_of(name), started)
 
@@ -86,7 +86,12 @@ async def _compare(
 async def test_workers_keep_what_they_compile_and_the_next_start_finds_it(tmp_path: Path) -> None:
     folder = tmp_path / "models"
     settings = PpocrSettings(
-        workers=2, threads=1, runtime=RuntimeName.OPENVINO, precision=Precision.F32, cache=str(folder)
+        quality=Quality.BALANCED,
+        workers=2,
+        threads=1,
+        runtime=RuntimeName.OPENVINO,
+        precision=Precision.F32,
+        cache=str(folder),
     )
     first = await _read_in_a_worker(settings)
     kept = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
@@ -98,5 +103,5 @@ async def test_workers_keep_what_they_compile_and_the_next_start_finds_it(tmp_pa
 async def _read_in_a_worker(settings: PpocrSettings) -> Sequence[Any]:
     pool = worker_pool(settings)
     async with running(pool) as started:
-        models = await started.run(models_of, pool)
+        models = await started.run(models_of, pool, Quality.BALANCED)
         return await started.run(models.recognizer.predict, [drawn_line("Total 12.50")])

@@ -28,6 +28,7 @@ def test_every_model_is_found_where_it_is_said_to_be() -> None:
     cases = [
         models.text_detection,
         models.text_recognition,
+        models.text_recognition_tiny,
         models.line_orientation,
         models.page_orientation,
         models.page_layout,

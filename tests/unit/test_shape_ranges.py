@@ -13,6 +13,7 @@ from inkgate.runtimes import models as files
 from inkgate.runtimes.base import Columns, FloatArray
 from inkgate.runtimes.onnx import OnnxGraph
 
+RECOGNITION = (files.text_recognition(), files.text_recognition_tiny())
 CHARACTERS = {"character": "a\nb"}
 
 
@@ -42,7 +43,7 @@ def crop(width: int) -> RgbArray:
 @pytest.mark.parametrize("name", sorted(shape_ranges()))
 def test_the_ranges_are_of_the_models_inputs(name: str) -> None:
     found = shape_ranges()[name]
-    path = next(path for path in (files.text_recognition(), files.line_orientation()) if path.name == name)
+    path = next(path for path in (*RECOGNITION, files.line_orientation()) if path.name == name)
     ((input_name, shape),) = OnnxGraph(path, 1).inputs.items()
     assert input_name == found.name
     assert len(shape) == len(found.min_shape) == len(found.typical_shape) == len(found.max_shape)

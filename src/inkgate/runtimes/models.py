@@ -30,6 +30,18 @@ def text_recognition() -> Path:
     return _rapidocr("PP-OCRv6_rec_small.onnx")
 
 
+def text_recognition_tiny() -> Path:
+    """PP-OCRv6 tiny recognition: as `text_recognition`, with 6,906 classes, among them neither Kana nor half of the
+    Han characters.
+    """
+    return _WEIGHTS / "PP-OCRv6_rec_tiny.onnx"
+
+
+def recognition_doubt() -> Path:
+    """Trees that tell which words the tiny recognizer misreads: see engines/ppocr/doubt.py."""
+    return _WEIGHTS / "recognition_doubt.npz"
+
+
 def int8_calibration(model: Path) -> Path:
     """Path of a model file's calibration for int8. Only `text_recognition` has one."""
     return _WEIGHTS / f"{model.stem}.int8.json"

@@ -28,6 +28,14 @@ class Precision(StrEnum):
     INT8 = "int8"
 
 
+class Quality(StrEnum):
+    """Which recognizers of the embedded engine read a page."""
+
+    FAST = "fast"
+    BALANCED = "balanced"
+    BEST = "best"
+
+
 class Provider(StrEnum):
     """Device of ONNX Runtime."""
 
@@ -72,6 +80,11 @@ class OnnxRuntimeSettings(Branch):
 
 
 class PpocrSettings(Branch):
+    quality: Quality = Field(
+        Quality.BEST,
+        description="`fast`: a tiny recognizer. `balanced`: `best` reads the words that `fast` may misread. `best`: a "
+        "small recognizer, and doubtful lines twice.",
+    )
     longest_side: PositiveInt = Field(1600, description="Pages are shrunk to this longest side for detection.")
     shortest_side: PositiveInt = Field(736, description="Pages are enlarged to this shortest side for detection.")
     reading_longest_side: PositiveInt = Field(

@@ -13,6 +13,7 @@ from inkgate.caller import Caller
 from inkgate.engines.attempts import StageTimes
 from inkgate.engines.ppocr import brief, orientation, second_reading, stamps
 from inkgate.engines.ppocr import lines as text_lines
+from inkgate.engines.ppocr.cascade import Cascade, LineReader
 from inkgate.engines.ppocr.characters import disambiguate
 from inkgate.engines.ppocr.detection import (
     DetectionInput,
@@ -21,6 +22,7 @@ from inkgate.engines.ppocr.detection import (
     longest_side_of,
     unknown_quads,
 )
+from inkgate.engines.ppocr.doubt import WordDoubt
 from inkgate.engines.ppocr.lines import LineCrop, is_short
 from inkgate.engines.ppocr.models import BatchedModels, PpocrModels
 from inkgate.engines.ppocr.recognition import RecognizedText
@@ -36,7 +38,7 @@ from inkgate.layout.regions.stamps import StampArea, find_stamps
 from inkgate.page import Page, RgbArray
 from inkgate.runtimes.base import FloatArray, Runtime
 from inkgate.serving.batching import Batchers
-from inkgate.settings import PpocrSettings
+from inkgate.settings import PpocrSettings, Quality
 from inkgate_client.concurrency import Threads
 from inkgate_client.types import Block, Box, Line, PageResult, ReviewNote, ReviewReason, Size, Task, TaskKind
 
@@ -164,7 +166,7 @@ class PpOcrPage:
             return orientation.is_upright(await self._read(crops), await self._read(turned))
 
     async def _read(self, found: Sequence[LineCrop]) -> list[RecognizedText]:
-        return await self.models.recognizer.predict([item.pixels for item in found])
+        return await self.models.reader.predict([item.pixels for item in found])
 
     async def _recognize(
         self, view: _RotatedImage, scale: float
@@ -178,7 +180,8 @@ class PpOcrPage:
             if self.task.line_orientation:
                 await self._look_twice(view.rgb, read)
             min_confidence = _or(self.task.min_line_confidence, self.settings.min_line_confidence)
-            if self.task.image_scale >= 1:  # less under degradation, which leaves no time for this
+            thorough = self.settings.quality is not Quality.FAST
+            if thorough and self.task.image_scale >= 1:  # less under degradation, which leaves no time for this
                 await self._read_again(view.rgb, read, min_confidence)
                 await self._read_columns(read, min_confidence)
             if self.task.detect_rotation:
@@ -314,7 +317,9 @@ class PpOcr:
         """
         self._settings = settings
         self._load = (
-            partial(models_of, models) if isinstance(models, ModelWorkers) else partial(PpocrModels.load, models)
+            partial(models_of, models, settings.quality)
+            if isinstance(models, ModelWorkers)
+            else partial(PpocrModels.load, models, settings.quality)
         )
         self._batchers = batchers or Batchers(settings.batching)
         self._analysis = analysis
@@ -336,12 +341,20 @@ class PpOcr:
             raise
         except Exception as error:  # runtimes raise any exception for a broken file
             raise EngineFailed("engine_unavailable", "The embedded engine's models could not be loaded.") from error
+        recognizer = self._batchers(models.recognizer, "recognizer")
         self._models = BatchedModels(
             models.detector,
             models.page_orientation,
-            self._batchers(models.recognizer, "recognizer"),
+            self._reader(models, recognizer),
+            recognizer,
             self._batchers(models.line_orientation, "line_orientation"),
         )
+
+    def _reader(self, models: PpocrModels, recognizer: LineReader) -> LineReader:
+        if models.quick_recognizer is None:
+            return recognizer
+        quick = self._batchers(models.quick_recognizer, "quick_recognizer")
+        return Cascade(quick, recognizer, WordDoubt.load().of, self._threads)
 
     async def stop(self) -> None:
         self._models = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from inkgate.engines.ppocr.cascade import LineReader
 from inkgate.engines.ppocr.detection import DetectionInput, TextBoxes, TextDetector
 from inkgate.engines.ppocr.orientation import LineOrientation, PageOrientation, Rotation
 from inkgate.engines.ppocr.recognition import RecognizedText, TextRecognizer
@@ -15,6 +16,7 @@ from inkgate.runtimes import models as files
 from inkgate.runtimes.base import Runtime
 from inkgate.runtimes.providers import ShapeRange
 from inkgate.serving.batching import Batcher, BatchModel
+from inkgate.settings import Quality
 
 MAX_LINES: Final = 8
 """Maximum lines per call of the recognition model: see `call_sizes`."""
@@ -31,34 +33,53 @@ def shape_ranges() -> dict[str, ShapeRange]:
     """
     recognition = ShapeRange("x", (1, 3, 48, MIN_WIDTH), (4, 3, 48, 320), (MAX_LINES, 3, 48, MAX_WIDTH))
     orientation = ShapeRange("x", (1, 3, 48, 192), (8, 3, 48, 192), (MAX_ORIENTED, 3, 48, 192))
-    return {files.text_recognition().name: recognition, files.line_orientation().name: orientation}
+    return {
+        files.text_recognition().name: recognition,
+        files.text_recognition_tiny().name: recognition,
+        files.line_orientation().name: orientation,
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class PpocrModels:
-    """The opened models. Each is safe from many threads at once and keeps no options."""
+    """The opened models. Each is safe from many threads at once and keeps no options.
+
+    Attributes:
+        recognizer: the tiny one with `Quality.FAST`, else the small one.
+        quick_recognizer: the tiny one, with `Quality.BALANCED` only.
+    """
 
     detector: BatchModel[DetectionInput, TextBoxes]
     recognizer: BatchModel[RgbArray, RecognizedText]
     line_orientation: BatchModel[RgbArray, float]
     page_orientation: BatchModel[RgbArray, Rotation]
+    quick_recognizer: BatchModel[RgbArray, RecognizedText] | None = None
 
     @classmethod
-    def load(cls, runtime: Runtime) -> PpocrModels:
-        """Opens the model files to run in this process. Blocking."""
+    def load(cls, runtime: Runtime, quality: Quality = Quality.BEST) -> PpocrModels:
+        """Opens the model files that the quality needs, to run in this process. Blocking."""
+        recognition = files.text_recognition_tiny() if quality is Quality.FAST else files.text_recognition()
+        quick = quality is Quality.BALANCED
         return cls(
             TextDetector(runtime.open(files.text_detection())),
-            TextRecognizer(runtime.open_columns(files.text_recognition())),
+            TextRecognizer(runtime.open_columns(recognition)),
             LineOrientation(runtime.open(files.line_orientation())),
             PageOrientation(runtime.open(files.page_orientation())),
+            TextRecognizer(runtime.open_columns(files.text_recognition_tiny())) if quick else None,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class BatchedModels:
-    """The models for reading pages. Their lines are read in batches."""
+    """The models for reading pages. Their lines are read in batches.
+
+    Attributes:
+        reader: reads lines at first: a Cascade with `Quality.BALANCED`, else `recognizer`.
+        recognizer: reads what is doubtful again.
+    """
 
     detector: BatchModel[DetectionInput, TextBoxes]
     page_orientation: BatchModel[RgbArray, Rotation]
-    recognizer: Batcher[RgbArray, RecognizedText]
+    reader: LineReader
+    recognizer: LineReader
     line_orientation: Batcher[RgbArray, float]

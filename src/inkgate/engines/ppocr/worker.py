@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from operator import attrgetter
 from pathlib import Path
 
 import cv2
@@ -20,11 +19,12 @@ from inkgate.runtimes.choose import open_runtime
 from inkgate.runtimes.compiled import compiled_folder
 from inkgate.runtimes.memory import limit_arenas
 from inkgate.runtimes.providers import ProviderRequest
-from inkgate.settings import OnnxRuntimeSettings, PpocrSettings, Precision, RuntimeName
+from inkgate.settings import OnnxRuntimeSettings, PpocrSettings, Precision, Quality, RuntimeName
 from inkgate.supervision import Supervisor
 from inkgate.workers.process import python_command
 
-_NAMES = ("detector", "recognizer", "line_orientation", "page_orientation")
+_NAMES = ("detector", "recognizer", "line_orientation", "page_orientation", "quick_recognizer")
+"""The last one with `Quality.BALANCED` only."""
 
 
 def main() -> None:
@@ -42,8 +42,9 @@ def load(argument: str) -> Mapping[str, Predict]:
     onnx = ProviderRequest(OnnxRuntimeSettings.model_validate(config["onnxruntime"]), shape_ranges(), cache)
     names = RuntimeName(config["runtime"]), Precision(config["precision"])
     runtime = open_runtime(*names, config["threads"], cache, onnx)
-    models = PpocrModels.load(runtime)
-    return {name: attrgetter(f"{name}.predict")(models) for name in _NAMES}
+    models = PpocrModels.load(runtime, Quality(config["quality"]))
+    opened = {name: getattr(models, name) for name in _NAMES}
+    return {name: model.predict for name, model in opened.items() if model is not None}
 
 
 def worker_pool(settings: PpocrSettings, supervisor: Supervisor | None = None) -> ModelWorkers:
@@ -57,6 +58,7 @@ def worker_pool(settings: PpocrSettings, supervisor: Supervisor | None = None) -
             {
                 "cpus": cpus,
                 "threads": settings.threads or len(cpus),
+                "quality": settings.quality.value,
                 "runtime": settings.runtime.value,
                 "precision": settings.precision.value,
                 "onnxruntime": settings.onnxruntime.model_dump(mode="json"),
@@ -69,12 +71,15 @@ def worker_pool(settings: PpocrSettings, supervisor: Supervisor | None = None) -
     return ModelWorkers(model_worker_type(command, arguments, settings.worker_timeout_s), supervisor)
 
 
-def models_of(workers: ModelWorkers) -> PpocrModels:
-    """The models in the workers, which it starts. Blocking. Raises as ModelWorkers.start."""
+def models_of(workers: ModelWorkers, quality: Quality = Quality.BEST) -> PpocrModels:
+    """The models in the workers, which it starts. Blocking. `quality`: of the workers' settings. Raises as
+    ModelWorkers.start.
+    """
     workers.start()
     return PpocrModels(
         WorkerModel(workers, "detector", TextDetector),
         WorkerModel(workers, "recognizer", TextRecognizer),
         WorkerModel(workers, "line_orientation", LineOrientation),
         WorkerModel(workers, "page_orientation", PageOrientation),
+        WorkerModel(workers, "quick_recognizer", TextRecognizer) if quality is Quality.BALANCED else None,
     )
