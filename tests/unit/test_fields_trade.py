@@ -15,7 +15,7 @@ from inkgate.fields.trade.hypotheses import Likely, SumSet, sets_of
 from inkgate.fields.trade.parties import NAMES, lines_on, measures
 from inkgate.fields.trade.reader import MEASURED, forests, read_trade
 from inkgate.runtimes.trees import BoostedTrees
-from inkgate_client.fields.values import Extraction, FieldStatus
+from inkgate_client.fields.values import Extraction, ExtractionStatus, FieldStatus
 from inkgate_client.types import PageResult
 from support.receipts import page
 
@@ -298,9 +298,12 @@ def test_an_address_and_a_tax_number_are_those_of_the_name() -> None:
     assert data["vat_id"] == "GB100039595"
 
 
-def test_of_two_names_that_may_be_the_issuers_none_is_sure() -> None:
+def test_a_tax_number_beside_another_name_needs_review() -> None:
     rows = NORTH.replace("Northwind Analytics Ltd|INVOICE\n4 Harbour Street\nBristol BS1 5TY\n", "").splitlines()
-    found = extract(page("\n".join([*rows[:-1], "Northwind Analytics Ltd, 4 Harbour Street, Bristol BS1 5TY"])))
-    name = found.fields["/merchant_name"]
-    assert name.value == "Northwind Analytics Ltd" or name.status is FieldStatus.UNCERTAIN
-    assert {name.value, *name.alternatives} >= {"Northwind Analytics Ltd", "Brightwater Foods Ltd"}
+    rows = [row for row in rows[:-1] if "VAT no" not in row]
+    foot = "Northwind Analytics Ltd, 4 Harbour Street, Bristol BS1 5TY, VAT no. GB 980 7806 84"
+    found = extract(page("\n".join([*rows, "", foot])))
+    assert found.data["vat_id"] == "GB980780684"
+    assert found.data["merchant_name"] == "Northwind Analytics Ltd" or found.status is ExtractionStatus.NEEDS_REVIEW
+    named = {check.code: check.passed for check in found.checks}
+    assert named["issuer_consistent"] is (found.data["merchant_name"] == "Northwind Analytics Ltd")

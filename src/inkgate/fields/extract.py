@@ -27,7 +27,7 @@ from inkgate.fields.rules.rows import PrintedPages
 from inkgate.fields.schema import FieldSchema, Leaf
 from inkgate.fields.ticked import placed_marks, ticked
 from inkgate.fields.trade.reader import curve_of, shifts_on
-from inkgate.fields.trade.unread import UNREAD, unread_labels
+from inkgate.fields.trade.unread import ISSUER, UNREAD, other_issuer, unread_labels
 from inkgate_client.concurrency import pause
 from inkgate_client.fields.values import (
     CODE,
@@ -52,6 +52,11 @@ _OF_MATCH: Final = {
     Match.CODE: 1.0,
     Match.SUM: 1.0,
 }
+_DOUBT: Final = 0.55
+"""Share of the doubt that is allowed for values whose own kind was measured. Of complete invoices and receipts 6.6 %
+have a wrong value with it, 10.7 % without (training/fields, by trees that had not seen the layout)."""
+_LIKELY: Final = 0.3
+"""Confidence from which a passing check tells something: a charge that makes the total is no tax for that."""
 _BY_CHECK: Final = 0.5
 """Share of the doubt that remains if a check holds: a wrong amount rarely adds up."""
 _FAILED: Final = 0.75
@@ -99,8 +104,9 @@ def answer(
         checks = with_adjustments(checks, fields, shifts_on(printed))
     if whole and REQUIRED_MISSING in schema.checks and (missing := required_missing(fields, schema.required)):
         checks = (*checks, missing)
-    if whole and UNREAD in schema.checks and (labelled := unread_labels(printed, fields)):
-        checks = (*checks, labelled)
+    for code, check in ((UNREAD, unread_labels), (ISSUER, other_issuer)) if whole else ():
+        if code in schema.checks and (made := check(printed, fields)):
+            checks = (*checks, made)
     fields = {path: _checked(field, checks) for path, field in fields.items()}
     measured = {leaf.path: curve_of(schema.name, leaf.path) for leaf in leaves if calibrate and schema.name in MEASURED}
     fields = {path: _sure(field, min_confidence, measured.get(path)) for path, field in fields.items()}
@@ -273,7 +279,7 @@ def _checked(field: FieldValue, checks: Sequence[Check]) -> FieldValue:
         return field
     codes = tuple(check.code for check in mine)
     if all(check.passed for check in mine):
-        tells = any(check.code not in PASSED_BY_MOST for check in mine)
+        tells = field.confidence >= _LIKELY and any(check.code not in PASSED_BY_MOST for check in mine)
         confidence = 1 - _BY_CHECK * (1 - field.confidence) if tells else field.confidence
         clear = field.status is FieldStatus.UNCERTAIN and field.kind not in _DISTINCT and tells
         return replace(field, checks=codes, confidence=confidence, status=FieldStatus.FOUND if clear else field.status)
@@ -292,7 +298,8 @@ def _sure(field: FieldValue, least: float, curve: Knots | None) -> FieldValue:
     if curve is not None and field.origin == ORIGIN and field.kind != "boolean":
         placed = is_placed(field.kind, field.sources[0].label)
         confidence = on_curve(curve, confidence) if curve else calibrated(confidence, placed=placed)
-    doubtful = field.status is FieldStatus.FOUND and confidence < least
+    allowed = 1 - _DOUBT * (1 - least) if curve else least
+    doubtful = field.status is FieldStatus.FOUND and confidence < allowed
     return replace(field, confidence=confidence, status=FieldStatus.UNCERTAIN if doubtful else field.status)
 
 

@@ -75,6 +75,8 @@ RATES: Final = np.array([float(each) / 100 for each in _LISTED.split()])
 """Usual rates of a tax."""
 _ROUNDED_TAX, _ROUNDED = 2, 1.01
 """Cents by which a tax may differ: lines of items are rounded one by one."""
+_COIN_DIGITS: Final = 2
+"""Decimals of most currencies."""
 LARGEST_COIN: Final = 100
 """Cents that a rounding is below."""
 _COLUMN: Final = 1.0
@@ -93,14 +95,16 @@ class Amount:
 
 
 def amounts_on(pages: PrintedPages) -> list[Amount]:
-    """The amounts: numbers with two decimals or a currency. Where no number has decimals, those with a comma, too, and
-    those in a column with amounts; where there is none of these, the last number of each row of a document that names
-    a total.
+    """The amounts: numbers with two decimals or a currency. Where more numbers have a comma and no decimals, these too,
+    and those in a column with amounts; where there is none of these, the last number of each row of a document that
+    names a total.
     """
     sheet = Surroundings(pages)
     money = [spot for spot in spots_of(pages, KINDS["money"]) if spot.value and spot.value.unit != "%"]
     clear = [spot for spot in money if _is_amount(spot)]
-    if not any(spot.value and spot.value.decimals == 2 for spot in clear):
+    exact = sum(spot.value is not None and spot.value.decimals == _COIN_DIGITS for spot in clear)
+    whole = sum("," in spot.text and spot.value is not None and spot.value.decimals != _COIN_DIGITS for spot in money)
+    if whole > exact or not exact:  # a quantity may have two decimals: 8.25
         clear = [spot for spot in money if _is_amount(spot) or "," in spot.text]
         if not clear and any("total" in concepts_in(row.text) for row in pages.rows):
             clear = list({spot.row: spot for spot in money if spot.value and spot.value.readings[0] != 0}.values())
@@ -145,7 +149,9 @@ def rate_beside(pages: PrintedPages, amount: Amount) -> float:
 
 def _is_amount(spot: Spot) -> bool:
     value = spot.value
-    return value is not None and (value.decimals == 2 or bool(value.unit) or _SIGN.search(spot.text) is not None)
+    return value is not None and (
+        value.decimals == _COIN_DIGITS or bool(value.unit) or _SIGN.search(spot.text) is not None
+    )
 
 
 def measures(pages: PrintedPages, amounts: Sequence[Amount]) -> FloatArray:

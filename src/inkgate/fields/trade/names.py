@@ -100,10 +100,10 @@ def _groups_with(lines: Sequence[NameLine], chosen: Sequence[int]) -> set[int]:
     """The paragraphs in which a name is: the chosen lines."""
     name = fold("".join(lines[at].text for at in chosen))
     texts = ((each.group, fold(each.text)) for each in lines)
-    return {group for group, text in texts if 2 * len(text) >= len(name) >= _MIN_NAME and _is_same(text, name)}
+    return {group for group, text in texts if 2 * len(text) >= len(name) >= _MIN_NAME and is_same(text, name)}
 
 
-def _is_same(name: str, other: str) -> bool:
+def is_same(name: str, other: str) -> bool:
     """Whether one of two folded names is the other, or a part of it."""
     return bool(name and other) and fuzz.partial_ratio(name, other) >= _SAME
 
@@ -113,7 +113,7 @@ def _of_one(lines: Sequence[NameLine], chance: FloatArray) -> FloatArray:
     best = int(chance.argmax())
     name, found = fold(lines[best].text), chance.copy()
     for at in map(int, np.flatnonzero(chance >= MIN_OTHER)):
-        if not _is_same(fold(lines[at].text), name):
+        if not is_same(fold(lines[at].text), name):
             found[at] = _alone(float(chance[at]), [float(chance[best])])
     return found
 
@@ -169,7 +169,7 @@ def _names(lines: Sequence[NameLine], chance: FloatArray, chosen: Sequence[int])
     name = fold("".join(lines[at].text for at in chosen))
     rivals: dict[str, float] = {}
     for at in order:
-        if at not in chosen and chance[at] >= MIN_OTHER and not _is_same(text := fold(lines[at].text), name):
+        if at not in chosen and chance[at] >= MIN_OTHER and not is_same(text := fold(lines[at].text), name):
             rivals.setdefault(text, float(chance[at]))
     alone = _alone(max(float(chance[at]) for at in chosen), rivals.values())
     best = _joined([lines[at] for at in chosen], alone * _is_whole(lines, chance, chosen))

@@ -215,6 +215,11 @@ def lines_on(pages: PrintedPages) -> list[NameLine]:
     return found
 
 
+def names_in(text: str) -> list[str]:
+    """The parts of a line, of which some may be names: without their labels and numbers of registration."""
+    return [_name_in(text[start:end].strip()) for start, end, _ in _parts(text)]
+
+
 def _parts(text: str) -> list[tuple[int, int, str]]:
     """The parts of a line, as in `Nord Ltd | 5 Mill Lane` and `Seller: Nord Ltd`: start, end, and the label before."""
     start, label = _behind_label(text)

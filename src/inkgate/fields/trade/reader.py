@@ -198,9 +198,9 @@ def _sum_of_totals(found: Sequence[Amount], measured: FloatArray, total: int) ->
     is the sum of this one and another one, all called totals, and it nothing else. -1: none is printed.
     """
     called = amounts.called(measured, "total")
-    parts = {found[at].cents for at in np.flatnonzero(called)} - {0}
-    only = np.flatnonzero(called & ~amounts.called(measured, "due", "tax", "excluding", "paid", "carried"))
-    return next((int(at) for at in only if found[at].cents > total > 0 and found[at].cents - total in parts), -1)
+    parts = {found[at].cents for at in map(int, np.flatnonzero(called))} - {0}
+    only = map(int, np.flatnonzero(called & ~amounts.called(measured, "due", "tax", "excluding", "paid", "carried")))
+    return next((at for at in only if found[at].cents > total > 0 and found[at].cents - total in parts), -1)
 
 
 def _coin_of(cents: int) -> int:

@@ -1,4 +1,4 @@
-"""Labels with a value of which no field was made: what a person should look at."""
+"""What a person should look at: labels with a value of which no field was made, tax numbers beside another name."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from datetime import date
 from decimal import Decimal
 from typing import Final
 
+from inkgate.fields.folded import fold
 from inkgate.fields.rules.rows import PrintedPages
 from inkgate.fields.trade.amounts import Amount, amounts_on
+from inkgate.fields.trade.names import is_same
 from inkgate.fields.trade.papers import Placed, dates_on, numbers_on
+from inkgate.fields.trade.parties import has_form, names_in
 from inkgate.fields.trade.reader import shifts_on
 from inkgate.fields.trade.words import concepts_in
 from inkgate_client.fields.values import Check, FieldValue
 
 UNREAD: Final = "label_without_value"
+ISSUER: Final = "issuer_consistent"
 _AMOUNTS: Final = {"/subtotal": "subtotal", "/tax": "tax"}
 _DATES: Final = {"/date": "issue_date", "/due_date": "due_date"}
 _NUMBERS: Final = {"/vat_id": "tax_id", "/invoice_number": "invoice_number", "/phone": "phone"}
@@ -50,6 +54,20 @@ def unread_labels(pages: PrintedPages, fields: Mapping[str, FieldValue]) -> Chec
         if path not in found and _is_left_out(path, placed, fields):
             found[path] = f"{placed.around.texts['near'].strip()} {placed.spot.text}".strip()
     return Check(UNREAD, not found, tuple(found or missing), "; ".join(found.values()))
+
+
+def other_issuer(pages: PrintedPages, fields: Mapping[str, FieldValue]) -> Check | None:
+    """The check that no other company is named in the line of the issuer's tax number. None if none is."""
+    name, number = fields.get("/merchant_name"), fields.get("/vat_id")
+    if name is None or number is None or name.value is None or number.value is None:
+        return None
+    beside = {(source.page, line) for source in number.sources for line in source.lines}
+    cells = [cell.text for row in pages.rows for cell in row.cells if (row.page, cell.line) in beside]
+    companies = [
+        each for text in cells for each in names_in(text) if has_form(each) and "bank" not in concepts_in(each)
+    ]
+    others = [each for each in companies if not is_same(fold(each), fold(str(name.value)))]
+    return Check(ISSUER, not others, ("/merchant_name", "/vat_id"), "; ".join(others)) if companies else None
 
 
 def _rest(fields: Mapping[str, FieldValue]) -> Decimal:
