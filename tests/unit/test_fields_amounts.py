@@ -280,3 +280,30 @@ def test_the_rounded_total_is_the_total(sums: tuple[str, ...], total: str) -> No
         ["Harbour Cafe Ltd", "12 Mill Lane", "2018-07-10 12:30", "Coffee|1.00", "Tea|3.00", *sums, "Cash|20.00"]
     )
     assert extract(text, "receipt").data["total"] == total
+
+
+RECEIPT = """LITTLE HARBOUR TRADING SDN BHD
+NO. 7, JALAN PASIR 3/1,
+TAMAN SELATAN, 81100 JOHOR BAHRU
+TEL: 07-123 4567
+RECEIPT
+Date: 23/04/2018 18:29|Cashier: AMY
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "total"),
+    [
+        ("Bread|10.60\nSalt|5.60\nTotal 6% supplies (inc. GST)|10.60\nTotal 0% supplies|5.60\nTotal|16.20", "16.20"),
+        ("Parking 3 hours\nGrand Total|28.50\nCash|50.00\nChange|21.50\nTotal this month|57.00", "28.50"),
+        ("Lunch\nTotal food|20.00\nTotal drinks|8.50\nTotal|28.50\nCash|50.00\nTotal day|48.50", "28.50"),
+        ("Printed pages|12,345\nTotal pages|12,345\nAmount|150.00", "150.00"),
+    ],
+)
+def test_a_larger_total_is_the_total_only_as_the_sum_of_totals_by_rate(rows: str, total: str) -> None:
+    assert extract(RECEIPT + rows, "receipt").data["total"] == total
+
+
+def test_papers_in_yen_may_have_a_quantity_with_decimals() -> None:
+    text = "株式会社山田\n請求書\n作業|8.25|1,000|8,250\n運搬|1|5,000|5,000\n小計|13,250\n消費税 10%|1,325\n合計|14,575"
+    assert extract(text).data["total"] == "14575.00"

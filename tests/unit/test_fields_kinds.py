@@ -146,3 +146,11 @@ def test_a_value_with_words_around_it_is_not_that_value_alone() -> None:
     assert parse(MONEY, "about 3.50") is None
     assert parse(MONEY, "3.50 4.50") is None
     assert parse(MONEY, " 3.50 !") is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [("¥12,340をお支払い", ["12340"]), ("合計は62,181です", ["62181"]), ("3てん", []), ("3か月", []), ("7がつ", [])],
+)
+def test_numbers_before_hiragana_are_amounts_if_they_are_written_as_such(text: str, numbers: list[str]) -> None:
+    assert [str(value.readings[0]) for value in MONEY.find(text)] == numbers

@@ -307,3 +307,19 @@ def test_a_tax_number_beside_another_name_needs_review() -> None:
     assert found.data["merchant_name"] == "Northwind Analytics Ltd" or found.status is ExtractionStatus.NEEDS_REVIEW
     named = {check.code: check.passed for check in found.checks}
     assert named["issuer_consistent"] is (found.data["merchant_name"] == "Northwind Analytics Ltd")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "VAT no. GB 100 0395 95, info@northwind.co.uk",
+        "Company No. 01234567 VAT no. GB 100 0395 95",
+        "VAT no. GB 100 0395 95, please quote as reference",
+        "Northwind Ltd VAT no. GB 100 0395 95",
+    ],
+)
+def test_words_beside_a_tax_number_are_no_other_company(line: str) -> None:
+    rows = [line if "GB 100" in row else row for row in NORTH.splitlines()]
+    found = extract(page("\n".join(rows)))
+    assert found.data["vat_id"] == "GB100039595"
+    assert "issuer_consistent" not in [check.code for check in found.checks if not check.passed]

@@ -202,3 +202,13 @@ def test_spaces_around_a_part_are_dropped() -> None:
     assert found.text == "ab ad"
     assert found.positions.tolist() == pytest.approx([0.1, 0.3, 0.5, 0.7, 0.9])
     assert found.confidences.tolist() == [1, 1, 1, 0.5, 0.5]
+
+
+def test_lines_of_a_lone_space_have_no_words() -> None:
+    readings = [
+        RecognizedText(text, np.full(len(text), 0.9, np.float32), np.linspace(0, 1, len(text), dtype=np.float32))
+        for text in ("abc", "def", " ", "")
+    ]
+    words, measures = measured(readings, [np.zeros((48, 96, 3), np.uint8)] * 4)
+    assert words.lines.tolist() == [0, 1]
+    assert np.isfinite(measures).all()

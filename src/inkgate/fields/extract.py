@@ -104,8 +104,8 @@ def answer(
         checks = with_adjustments(checks, fields, shifts_on(printed))
     if whole and REQUIRED_MISSING in schema.checks and (missing := required_missing(fields, schema.required)):
         checks = (*checks, missing)
-    for code, check in ((UNREAD, unread_labels), (ISSUER, other_issuer)) if whole else ():
-        if code in schema.checks and (made := check(printed, fields)):
+    for code, check in ((UNREAD, unread_labels), (ISSUER, other_issuer)):
+        if (whole or code != UNREAD) and code in schema.checks and (made := check(printed, fields)):
             checks = (*checks, made)
     fields = {path: _checked(field, checks) for path, field in fields.items()}
     measured = {leaf.path: curve_of(schema.name, leaf.path) for leaf in leaves if calibrate and schema.name in MEASURED}
@@ -294,11 +294,13 @@ def _sure(field: FieldValue, least: float, curve: Knots | None) -> FieldValue:
     """
     if field.confidence is None:
         return field
-    confidence = field.confidence
-    if curve is not None and field.origin == ORIGIN and field.kind != "boolean":
+    confidence, of_rules = field.confidence, field.origin == ORIGIN and field.kind != "boolean"
+    if curve is not None and of_rules:
         placed = is_placed(field.kind, field.sources[0].label)
         confidence = on_curve(curve, confidence) if curve else calibrated(confidence, placed=placed)
-    allowed = 1 - _DOUBT * (1 - least) if curve else least
+    if field.status in {FieldStatus.INVALID, FieldStatus.CONFLICT}:
+        confidence = min(confidence, _FAILED)
+    allowed = 1 - _DOUBT * (1 - least) if curve and of_rules else least
     doubtful = field.status is FieldStatus.FOUND and confidence < allowed
     return replace(field, confidence=confidence, status=FieldStatus.UNCERTAIN if doubtful else field.status)
 

@@ -13,7 +13,9 @@ from inkgate_client.fields.values import Check, FieldValue
 
 Fields = Mapping[str, FieldValue]
 REQUIRED_MISSING: Final = "required_missing"
-PASSED_BY_MOST: Final = frozenset({"date_in_future", "currency_consistent", "address_complete", REQUIRED_MISSING})
+PASSED_BY_MOST: Final = frozenset(
+    {"date_in_future", "currency_consistent", "address_complete", "issuer_consistent", REQUIRED_MISSING}
+)
 """Checks that wrong values pass, too: they don't raise the confidence."""
 _UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 """Scripts whose addresses stand in one line."""

@@ -82,8 +82,8 @@ class OnnxRuntimeSettings(Branch):
 class PpocrSettings(Branch):
     quality: Quality = Field(
         Quality.BEST,
-        description="`fast`: a tiny recognizer. `balanced`: `best` reads the words that `fast` may misread. `best`: a "
-        "small recognizer, and doubtful lines twice.",
+        description="`fast`: a tiny recognizer without Japanese, ș, ț, ơ and ư. `balanced`: the small one reads words "
+        "that it doubts. `best`: the small one.",
     )
     longest_side: PositiveInt = Field(1600, description="Pages are shrunk to this longest side for detection.")
     shortest_side: PositiveInt = Field(736, description="Pages are enlarged to this shortest side for detection.")

@@ -148,7 +148,7 @@ def _confidences(of: _Characters) -> list[_Measures]:
     before, after = np.ones(len(least)), np.ones(len(least))
     together = line[1:] == line[:-1]
     before[1:][together], after[:-1][together] = least[:-1][together], least[1:][together]
-    sizes = np.bincount(line, counts)
+    sizes = np.bincount(line, counts, len(of.offsets))
     of_line = np.bincount(of.line, lost, len(sizes)) / np.maximum(sizes, 1)
     spaces = np.concatenate([[1.0], of.confidence, [1.0]])
     return [

@@ -80,11 +80,11 @@ _AMOUNT = re.compile(
     rf"(?:(?<![^\W{_CJK}])|(?<=[a-z])(?=(?:RM|USD|EUR|GBP|CHF)\s?\d))(?<![.,])(?P<open>(?<![{_CJK}])\()?"
     rf"(?P<minus>[-–−])?\s?(?P<before>{_SIGN})?\s?(?P<minus2>[-–−])?\s?"
     rf"(?P<body>{_BODY})(?P<tail>[-–−](?!\s?\d))?\s?(?P<after>{_SIGN})?(?P<tail2>[-–−](?!\s?\d))?(?(open)(?P<close>\))?)"
-    rf"(?:(?!\w)|(?=(?:SR|ZRL?)\b)|(?<=[元円圆])(?=[{_CJK}])|(?<=\d)(?=[\u3040-\u309f])(?!つ))(?![.,]\d)"
+    rf"(?:(?!\w)|(?=(?:SR|ZRL?)\b)|(?<=[元円圆])(?=[{_CJK}])|(?<=\d)(?=[をはでのとも]))(?![.,]\d)"
 )
 """Codes of taxes may follow without a space: 5.90SR. A word may stand before a currency without one: TotalRM15.40.
 Before an amount Chinese and Japanese words may stand without a space, and behind its currency: 合計は12,340円です.
-Behind it Hiragana may, which are no units but つ: ¥12,340を.
+Behind it some particles may, if it has a currency or a comma: ¥12,340を.
 Brackets behind such a word are a remark: 捌拾元整（80.00）."""
 _OF_WORD = re.compile(rf"[{_CJK}]")
 _YEN = re.compile("[¥￥元円圆]")
@@ -110,7 +110,8 @@ class Amounts:
                 continue
             readings = _readings(match["body"])
             sign, (start, end) = match["before"] or match["after"] or "", match.span()
-            if not sign and match["body"].isdigit() and _OF_WORD.match(text, start - 1, start):
+            before, behind = _OF_WORD.match(text, start - 1, start), _OF_WORD.match(text, end, end + 1)
+            if not sign and match["body"].isdigit() and (before or behind):
                 continue  # 令和5
             if _is_negative(match, sign):
                 readings = tuple(-reading for reading in readings)

@@ -47,6 +47,8 @@ _NAMED, _IMPLAUSIBLE, _NAMED_SHIFT = 0.6, 0.2, 0.4
 _FIRST, _LAST, _NAMED_BETWEEN = 40, 120, 40
 """Amounts of a document that are measured: the first and last ones, and of those between some that a label names."""
 _SIGN: Final = re.compile(r"[€$£¥￥₹元円]|\b(?:rm|eur|usd|gbp|chf|kč|zł|kr|cny|jpy|inr|pln|czk|myr)\b", re.IGNORECASE)
+_WHOLE: Final = re.compile(r"[円₩₫\u3040-\u30ff]|消費税|NT\$|\b(?:JPY|KRW|TWD|IDR|VND|Rp)\b")
+"""Currencies without decimals, and what is Japanese."""
 _RATE: Final = re.compile(r"(?<![\d.,])(\d{1,2}(?:[.,]\d{1,3})?)\s?[%％]")
 _CONCEPTS: Final = (
     "total", "subtotal", "tax", "tax_word", "excluding", "due", "paid", "change", "discount", "charge", "tip",
@@ -95,16 +97,16 @@ class Amount:
 
 
 def amounts_on(pages: PrintedPages) -> list[Amount]:
-    """The amounts: numbers with two decimals or a currency. Where more numbers have a comma and no decimals, these too,
-    and those in a column with amounts; where there is none of these, the last number of each row of a document that
-    names a total.
+    """The amounts: numbers with two decimals or a currency. Where no number has decimals, those with a comma, too, and
+    those in a column with amounts; where there is none of these, the last number of each row of a document that names
+    a total. In a currency without decimals a few quantities may have two.
     """
     sheet = Surroundings(pages)
     money = [spot for spot in spots_of(pages, KINDS["money"]) if spot.value and spot.value.unit != "%"]
     clear = [spot for spot in money if _is_amount(spot)]
     exact = sum(spot.value is not None and spot.value.decimals == _COIN_DIGITS for spot in clear)
     whole = sum("," in spot.text and spot.value is not None and spot.value.decimals != _COIN_DIGITS for spot in money)
-    if whole > exact or not exact:  # a quantity may have two decimals: 8.25
+    if not exact or (whole > exact and any(_WHOLE.search(row.text) for row in pages.rows)):
         clear = [spot for spot in money if _is_amount(spot) or "," in spot.text]
         if not clear and any("total" in concepts_in(row.text) for row in pages.rows):
             clear = list({spot.row: spot for spot in money if spot.value and spot.value.readings[0] != 0}.values())

@@ -153,13 +153,13 @@ def parts_of(places: Sequence[tuple[int, float]], cents: int) -> tuple[int, ...]
 
 
 def _together(places: Sequence[tuple[int, float]], rests: Collection[int]) -> Iterator[tuple[int, ...]]:
-    """Taxes that may be added up, by their numbers: two or three likely ones; less likely ones, and a likely one with
-    any other amount, if they make one of the rests.
+    """Taxes that may be added up, by their numbers: two or three likely ones that differ, as a summary prints a tax
+    again; less likely or equal ones, and a likely one with any other amount, if they make one of the rests.
     """
     ranked = sorted(range(len(places)), key=lambda at: -places[at][1])
     likely = sorted(at for at in ranked[:_MAX_SUMMED] if places[at][1] >= _MIN_SUMMED)
     for count in (2, 3):
-        yield from combinations(likely, count)
+        yield from (each for each in combinations(likely, count) if len({places[at][0] for at in each}) == count)
     possible = sorted(at for at in ranked[:_MAX_FITTING] if places[at][1] >= _MIN_LIKELY and places[at][0])
     for count in (2, 3, 4):
         yield from (each for each in combinations(possible, count) if sum(places[at][0] for at in each) in rests)

@@ -130,6 +130,8 @@ def _may_be_part(line: NameLine, part: str, *, sure: bool) -> bool:
     """
     if not any(map(str.isalpha, line.text)) and not parties.has_postcode(line.whole):
         return False
+    if part == "address" and not sure and parties.is_web(line.text):
+        return False
     if (part == "address" and sure) or (part == "name" and parties.has_form(line.text)):
         return True
     return max(concepts_in(line.text).values(), default=0.0) < _IS_LABEL and not _NUMBERED.match(line.text)

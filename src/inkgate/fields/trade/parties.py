@@ -420,6 +420,18 @@ def has_form(text: str) -> bool:
     return _FORM.search(text) is not None
 
 
+def is_company(text: str) -> bool:
+    """Whether a text is the name of a company, with its legal form at an end and no number."""
+    forms = [(each.start(), each.end()) for each in _FORM.finditer(text)] if not any(map(str.isdigit, text)) else []
+    at_end = any(start == 0 or not text[end:].strip(" .") for start, end in forms)
+    return at_end and not is_form(text) and not is_web(text)
+
+
+def is_web(text: str) -> bool:
+    """Whether a text has a mail address or a site."""
+    return _MAIL_OR_WEB.search(text) is not None
+
+
 def is_form(text: str) -> bool:
     """Whether a text is a legal form alone, as the rest of a name that goes on in the next line."""
     rest = sum(map(str.isalpha, _FORM.sub("", text)))

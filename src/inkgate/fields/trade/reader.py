@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -194,13 +195,21 @@ def _rounded(found: Sequence[Amount], measured: FloatArray, total: int) -> int:
 
 
 def _sum_of_totals(found: Sequence[Amount], measured: FloatArray, total: int) -> int:
-    """The total of totals by rate, as 16.20 of `Total 6%: 10.60, Total 0%: 5.60, Total: 16.20`: a printed amount that
-    is the sum of this one and another one, all called totals, and it nothing else. -1: none is printed.
+    """The total of totals by rate, as 16.20 of `Total 6%: 10.60, Total 0%: 5.60, Total: 16.20`: an amount that is
+    called a total and nothing else, behind two totals with rates, of which it is the sum and one is this one. -1:
+    none is.
     """
     called = amounts.called(measured, "total")
-    parts = {found[at].cents for at in map(int, np.flatnonzero(called))} - {0}
-    only = map(int, np.flatnonzero(called & ~amounts.called(measured, "due", "tax", "excluding", "paid", "carried")))
-    return next((at for at in only if found[at].cents > total > 0 and found[at].cents - total in parts), -1)
+    parts = list(map(int, np.flatnonzero(called & amounts.has_rate(measured))))
+    sums = ((found[a].cents + found[b].cents, b) for a, b in combinations(parts, 2) if total in _cents(found, a, b))
+    pairs = dict(sums)
+    other = amounts.called(measured, "due", "tax", "excluding", "paid", "carried") | amounts.has_rate(measured)
+    only = map(int, np.flatnonzero(called & ~other))
+    return next((at for at in only if found[at].cents > total and pairs.get(found[at].cents, at) < at), -1)
+
+
+def _cents(found: Sequence[Amount], *numbers: int) -> set[int]:
+    return {found[at].cents for at in numbers}
 
 
 def _coin_of(cents: int) -> int:

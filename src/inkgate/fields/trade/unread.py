@@ -13,7 +13,7 @@ from inkgate.fields.rules.rows import PrintedPages
 from inkgate.fields.trade.amounts import Amount, amounts_on
 from inkgate.fields.trade.names import is_same
 from inkgate.fields.trade.papers import Placed, dates_on, numbers_on
-from inkgate.fields.trade.parties import has_form, names_in
+from inkgate.fields.trade.parties import is_company, names_in
 from inkgate.fields.trade.reader import shifts_on
 from inkgate.fields.trade.words import concepts_in
 from inkgate_client.fields.values import Check, FieldValue
@@ -30,6 +30,8 @@ _ACCOUNT: Final = re.compile(r"\bIBAN\b\W{0,4}[A-Z0-9]{4}[A-Z0-9 ]{8,30}")
 """An account, even if it is misread."""
 _NAMED: Final = 0.65
 """Share of a label's letters from which it is one of the field."""
+_MIN_WORD: Final = 4
+"""Letters of a word that tells a company."""
 _OTHER_DAYS: Final = frozenset({"other_date", "issue_date", "description", "paid"})
 """What labels name whose dates are none on which something is due."""
 _LONGEST_TERM: Final = 150
@@ -63,11 +65,16 @@ def other_issuer(pages: PrintedPages, fields: Mapping[str, FieldValue]) -> Check
         return None
     beside = {(source.page, line) for source in number.sources for line in source.lines}
     cells = [cell.text for row in pages.rows for cell in row.cells if (row.page, cell.line) in beside]
-    companies = [
-        each for text in cells for each in names_in(text) if has_form(each) and "bank" not in concepts_in(each)
-    ]
-    others = [each for each in companies if not is_same(fold(each), fold(str(name.value)))]
-    return Check(ISSUER, not others, ("/merchant_name", "/vat_id"), "; ".join(others)) if companies else None
+    named = (each for text in cells for each in names_in(text) if is_company(each))
+    companies = [each for each in named if "bank" not in concepts_in(each)]
+    others = [each for each in companies if not _is_short_for(each, str(name.value))]
+    return Check(ISSUER, not others, ("/merchant_name",), "; ".join(others)) if companies else None
+
+
+def _is_short_for(name: str, other: str) -> bool:
+    """Whether one name is the other or a part of it, or both begin with the same word."""
+    first, second = fold(name.split(maxsplit=1)[0]), fold(other.split(maxsplit=1)[0])
+    return is_same(fold(name), fold(other)) or (first == second and len(first) >= _MIN_WORD)
 
 
 def _rest(fields: Mapping[str, FieldValue]) -> Decimal:
