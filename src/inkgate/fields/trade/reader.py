@@ -151,8 +151,7 @@ def _sums(pages: PrintedPages, document_type: str) -> dict[str, list[FieldCandid
         likely_ones = [(cents, p) for cents, p in by_value if cents is not None and p >= MIN_OTHER]
         if likely_ones and likely_ones[0][1] >= _MIN[role]:
             fields[role] = [_amount(found, chances[role], *each) for each in likely_ones[: 1 + MAX_OTHERS]]
-    behind = _rounded if best.total and _sum_of_totals(found, measured, best.total) < 0 else _sum_of_totals
-    if best.total and "total" in fields and (at := behind(found, measured, best.total)) >= 0:
+    if best.total and "total" in fields and (at := _last_total(found, measured, best.total)) >= 0:
         others = [each for each in fields["total"] if each.value != found[at].spot.value]
         rounded = _candidate(found[at].spot, fields["total"][0].score, found[at].around.texts["near"])
         fields["total"] = [rounded, *others][: 1 + MAX_OTHERS]
@@ -179,6 +178,12 @@ def _confirmed(
     ])  # fmt: skip
 
 
+def _last_total(found: Sequence[Amount], measured: FloatArray, total: int) -> int:
+    """The amount that is the total in place of this one: of totals by rate, or after a rounding. -1: none is."""
+    of_rates = _sum_of_totals(found, measured, total)
+    return of_rates if of_rates >= 0 else _rounded(found, measured, total)
+
+
 def _rounded(found: Sequence[Amount], measured: FloatArray, total: int) -> int:
     """The total after a rounding that a label names: another amount, behind it, that is a multiple of a larger coin.
     -1: none is printed.
@@ -201,15 +206,14 @@ def _sum_of_totals(found: Sequence[Amount], measured: FloatArray, total: int) ->
     """
     called = amounts.called(measured, "total")
     parts = list(map(int, np.flatnonzero(called & amounts.has_rate(measured))))
-    sums = ((found[a].cents + found[b].cents, b) for a, b in combinations(parts, 2) if total in _cents(found, a, b))
-    pairs = dict(sums)
+    pairs = {
+        found[a].cents + found[b].cents: b
+        for a, b in combinations(parts, 2)
+        if total in {found[a].cents, found[b].cents}
+    }
     other = amounts.called(measured, "due", "tax", "excluding", "paid", "carried") | amounts.has_rate(measured)
     only = map(int, np.flatnonzero(called & ~other))
     return next((at for at in only if found[at].cents > total and pairs.get(found[at].cents, at) < at), -1)
-
-
-def _cents(found: Sequence[Amount], *numbers: int) -> set[int]:
-    return {found[at].cents for at in numbers}
 
 
 def _coin_of(cents: int) -> int:
