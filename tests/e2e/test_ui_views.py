@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from inkgate.fields.corrections import with_corrections
+from inkgate.jobs.corrections import with_corrections
 from support.browser import drop, give, shoot, visit
 from support.pdf_writer import paragraph, text_at, text_pdf
 from support.server import Server

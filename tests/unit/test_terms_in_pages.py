@@ -10,8 +10,8 @@ import pytest
 
 from inkgate.bootstrap.stack import _revision
 from inkgate.errors import InputRejected
-from inkgate.fields.terms import Terms
-from inkgate.service.terms import load_terms, with_terms
+from inkgate.service.terms import Terms, load_terms
+from inkgate.service.terms_in_pages import with_terms
 from inkgate.settings import Settings
 from inkgate_client.codec import dump_page, load_page, page_to_dict, parse_page
 from inkgate_client.term_correction import TermCorrection

@@ -19,13 +19,12 @@ from inkgate.fields.document_types import DocumentTypes, TypeFileInvalid
 from inkgate.fields.extract import answer
 from inkgate.fields.proposed import model_proposals, proposed
 from inkgate.fields.schema import FieldSchema
-from inkgate.fields.terms import TermChange, Terms, with_read_as
 from inkgate.service.reader import CheckedOptions
-from inkgate.service.terms import load_terms
+from inkgate.service.terms import TermChange, Terms, load_terms
 from inkgate.serving.threads import FairThreads
 from inkgate.settings import FieldsSettings, SchedulingSettings, Settings
 from inkgate_client.fields.asked import WantedFields
-from inkgate_client.fields.values import Extraction, Proposal
+from inkgate_client.fields.values import Extraction, Proposal, Source
 from inkgate_client.types import DocumentResult, PageResult, Task, TaskKind
 
 log = structlog.get_logger(__name__)
@@ -126,6 +125,25 @@ class FieldFinder:
             proposals = proposed(pages, schema, [model_proposals(pages, schema), answers or {}])
         found = answer(pages, schema, proposals, self._settings.min_confidence, whole=find)
         return replace(found, notes=(*notes, *found.notes))
+
+
+def with_read_as(extraction: Extraction, changes: Sequence[TermChange]) -> Extraction:
+    """The extraction; the sources whose text has a changed word say what was read."""
+    if not changes:
+        return extraction
+    fields = {
+        path: replace(value, sources=tuple(_read_as(source, changes) for source in value.sources))
+        for path, value in extraction.fields.items()
+    }
+    return replace(extraction, fields=fields)
+
+
+def _read_as(source: Source, changes: Sequence[TermChange]) -> Source:
+    text = source.text
+    for change in changes:
+        if change.page == source.page and change.line in source.lines:
+            text = text.replace(change.text, change.read_as)
+    return source if text == source.text else replace(source, read_as=text)
 
 
 def field_finder(settings: Settings) -> FieldFinder:

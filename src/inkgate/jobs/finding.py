@@ -1,11 +1,12 @@
-"""Finds the fields of a job's document once its pages are saved: a part at a time, so that a document of 10,000 pages
-needs the memory of a hundred.
+"""Finds the fields of a job's document once its pages are saved: a part at a time, whose extractions are merged, so
+that a document of 10,000 pages needs the memory of a hundred.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, cast
 
 import orjson
 
@@ -13,18 +14,22 @@ from inkgate.caller import Caller
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.extraction.finder import FieldFinder
 from inkgate.extraction.wanted import CheckedFields
-from inkgate.fields.merged import merged
-from inkgate.fields.schema import FieldSchema
+from inkgate.fields.checks import run_checks
+from inkgate.fields.items import MAX_ITEMS, array_of
+from inkgate.fields.schema import FieldSchema, Leaf
 from inkgate.jobs.job import Job, JobFields
 from inkgate.jobs.store import FoundFields, JobStore
 from inkgate.layout.whole_document import finished_pages
 from inkgate.service.reader import CheckedOptions
 from inkgate_client.fields.as_json import extraction_to_dict
 from inkgate_client.fields.asked import WantedFields
-from inkgate_client.fields.values import Extraction, ExtractionStatus
+from inkgate_client.fields.values import Check, Extraction, ExtractionStatus, FieldStatus, FieldValue
 from inkgate_client.types import DocumentResult
 
 PART_PAGES: Final = 100
+_BETTER: Final = (FieldStatus.FOUND, FieldStatus.UNCERTAIN, FieldStatus.CONFLICT, FieldStatus.INVALID)
+"""Statuses with a value, the best first. Others have none."""
+_MAX_ALTERNATIVES: Final = 20
 
 
 def field_request_of(fields: JobFields) -> WantedFields:
@@ -94,3 +99,120 @@ class JobFieldFinder:
 def _dumped(extraction: Extraction) -> str:
     """Blocking."""
     return orjson.dumps(extraction_to_dict(extraction)).decode()
+
+
+def merged(parts: Sequence[Extraction], schema: FieldSchema) -> Extraction:
+    """The extraction of the whole document. `parts`: of its pages in their order, one at least, all by `schema`.
+
+    Of each field, the best part's value is kept, and others are its alternatives. Items follow each other. Sums are
+    checked again over the whole.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    fields: dict[str, FieldValue] = {}
+    counts: dict[str, int] = {}
+    for leaf in schema.leaves:
+        if not leaf.in_array:
+            fields[leaf.path] = _best([part.fields[leaf.path] for part in parts if leaf.path in part.fields])
+        elif array := array_of(leaf):
+            counts[array] = _add_items(fields, leaf, parts)
+    checks = _checks(parts, fields, schema)
+    lost = any(part.status is ExtractionStatus.NEEDS_REVIEW and _is_silent(part) for part in parts)
+    return Extraction(
+        document_type=schema.name,
+        data=_data(schema, fields, counts),
+        fields=fields,
+        checks=checks,
+        status=_status(fields, checks, lost=lost),
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+    )
+
+
+def _best(found: Sequence[FieldValue]) -> FieldValue:
+    best = min(found, key=lambda field: (_rank(field.status), -(field.confidence or 0.0)))
+    others = [text for field in found if field is not best for text in (field.text, *field.alternatives) if text]
+    texts = dict.fromkeys(text for text in (*best.alternatives, *others) if text != best.text)
+    return replace(best, alternatives=tuple(texts)[:_MAX_ALTERNATIVES])
+
+
+def _rank(status: FieldStatus) -> int:
+    return _BETTER.index(status) if status in _BETTER else len(_BETTER)
+
+
+def _add_items(fields: dict[str, FieldValue], leaf: Leaf, parts: Sequence[Extraction]) -> int:
+    """Adds a property's values of all items. Returns the number of items."""
+    count = 0
+    for part in parts:
+        rows = len(cast("list[object]", _at(part.data, leaf.names) or []))
+        for number in range(min(rows, MAX_ITEMS - count)):
+            if (field := part.fields.get(_item_path(leaf, number))) is not None:
+                path = _item_path(leaf, count + number)
+                fields[path] = replace(field, path=path)
+        count = min(count + rows, MAX_ITEMS)
+    return count
+
+
+def _item_path(leaf: Leaf, number: int) -> str:
+    return leaf.path.replace("/-/", f"/{number}/", 1)
+
+
+def _at(data: object, names: Sequence[str]) -> object:
+    for name in names:
+        data = data.get(name) if isinstance(data, Mapping) else None
+    return data
+
+
+def _checks(parts: Sequence[Extraction], fields: Mapping[str, FieldValue], schema: FieldSchema) -> tuple[Check, ...]:
+    own = run_checks(fields, schema.checks)
+    codes = {check.code for check in own} | set(schema.checks)
+    of_parts = (check for part in parts for check in part.checks if check.code not in codes)
+    return (*own, *dict.fromkeys(of_parts))
+
+
+def _is_silent(part: Extraction) -> bool:
+    """Whether the part needs review for another reason than its fields: one of its pages could not be read."""
+    doubtful = any(_is_doubtful(field) for field in part.fields.values())
+    found = any(field.value is not None for field in part.fields.values())
+    return found and not doubtful and all(check.passed for check in part.checks)
+
+
+def _is_doubtful(field: FieldValue) -> bool:
+    return field.status in {
+        FieldStatus.UNCERTAIN,
+        FieldStatus.INVALID,
+        FieldStatus.CONFLICT,
+        FieldStatus.UNGROUNDED,
+    }
+
+
+def _status(fields: Mapping[str, FieldValue], checks: Sequence[Check], *, lost: bool) -> ExtractionStatus:
+    found = any(field.value is not None for field in fields.values())
+    failed = any(not check.passed for check in checks)
+    doubt = lost or failed or not found or any(map(_is_doubtful, fields.values()))
+    return ExtractionStatus.NEEDS_REVIEW if doubt else ExtractionStatus.COMPLETE
+
+
+def _data(schema: FieldSchema, fields: Mapping[str, FieldValue], counts: Mapping[str, int]) -> dict[str, object]:
+    """`data` as `answer` makes it: every property of the schema, null where nothing was found."""
+    data: dict[str, object] = {}
+    for leaf in schema.leaves:
+        *parents, name = leaf.names
+        at = data
+        for parent in parents:
+            at = cast("dict[str, object]", at.setdefault(parent, {}))
+        if not leaf.in_array:
+            at[name] = fields[leaf.path].value
+            continue
+        rows = cast("list[dict[str, object]]", at.setdefault(name, [{} for _ in range(counts.get(array_of(leaf), 0))]))
+        for number, row in enumerate(rows):
+            field = fields.get(_item_path(leaf, number))
+            _put(row, leaf.path.partition("/-/")[2], None if field is None else field.value)
+    return data
+
+
+def _put(target: dict[str, object], pointer: str, value: object) -> None:
+    """Puts a value at a JSON Pointer (without its first slash), and makes the objects on the way to it."""
+    *parents, name = (each.replace("~1", "/").replace("~0", "~") for each in pointer.split("/"))
+    for parent in parents:
+        target = cast("dict[str, object]", target.setdefault(parent, {}))
+    target[name] = value

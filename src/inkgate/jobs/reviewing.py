@@ -11,9 +11,9 @@ import orjson
 from inkgate.caller import Caller
 from inkgate.errors import FieldsMissing, InputRejected
 from inkgate.extraction.wanted import wanted_fields
-from inkgate.fields.corrections import check_corrections, with_corrections, with_kept_corrections
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.schema import FieldSchema
+from inkgate.jobs.corrections import check_corrections, with_corrections, with_kept_corrections
 from inkgate.jobs.finding import field_request_of
 from inkgate.jobs.job import Job
 from inkgate.jobs.published import rfc3339

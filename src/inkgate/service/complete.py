@@ -13,13 +13,13 @@ import structlog
 from inkgate.caller import Caller
 from inkgate.codes.find import find_codes
 from inkgate.errors import InkgateError
-from inkgate.fields.terms import Terms
 from inkgate.layout.confidence import judged
 from inkgate.layout.regions.cut_off import cut_off
 from inkgate.layout.regions.ink import ink_notes, text_outside
 from inkgate.page import Pixels
 from inkgate.service.remembered_page import RememberedPage
-from inkgate.service.terms import with_terms
+from inkgate.service.terms import Terms
+from inkgate.service.terms_in_pages import with_terms
 from inkgate.serving.threads import FairThreads
 from inkgate_client.coordinates import before_rotation, quad_of
 from inkgate_client.types import (

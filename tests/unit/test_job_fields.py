@@ -1,4 +1,4 @@
-"""One extraction out of those of the parts of a long document."""
+"""Fields of jobs: one extraction out of those of the parts of a long document, and corrections."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from inkgate.errors import InputRejected
-from inkgate.fields.corrections import with_corrections, with_kept_corrections
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.extract import answer
-from inkgate.fields.merged import merged
 from inkgate.fields.proposed import proposed
 from inkgate.fields.schema import FieldSchema
+from inkgate.jobs.corrections import with_corrections, with_kept_corrections
+from inkgate.jobs.finding import merged
 from inkgate_client.fields.values import Check, Extraction, ExtractionStatus, FieldStatus, FieldValue
 from inkgate_client.types import JsonValue, PageError, PageResult
 from support.receipts import RECEIPT, page

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from inkgate.fields.annotation import annotation
+from inkgate.extraction.figures import annotation
 from inkgate.fields.schema import FieldSchema
 
 SCHEMA = {

@@ -8,10 +8,11 @@ from random import Random
 
 import pytest
 
+from inkgate.extraction.finder import with_read_as
 from inkgate.fields.extract import answer
 from inkgate.fields.proposed import proposed
 from inkgate.fields.schema import FieldSchema
-from inkgate.fields.terms import Terms, TermsFileInvalid, distance, with_read_as
+from inkgate.service.terms import Terms, TermsFileInvalid, distance
 from inkgate_client.types import Line, PageResult, Word
 from support.receipts import RECEIPT, page
 
