@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from inkgate.errors import InputRejected
 from inkgate.extraction.finder import FieldFinder
 from inkgate.extraction.wanted import CheckedFields
 from inkgate.fields.classify import classify
-from inkgate.fields.document_types import DocumentTypes
+from inkgate.fields.document_types import DocumentTypes, package_checks, package_rules, type_packages
 from inkgate.settings import FieldsSettings
 from inkgate_client.fields.values import ExtractionStatus
 from inkgate_client.types import PageResult
@@ -50,3 +51,21 @@ def test_papers_that_are_none_of_the_type_asked_for_have_no_values() -> None:
             if (name, text) not in alike and (values or found.status is not ExtractionStatus.NEEDS_REVIEW):
                 wrong[name, text] = values
     assert wrong == {}
+
+
+def test_without_packages_their_types_and_codes_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    zone = "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<\nL898902C36UTO7408122F1204159ZE184226B<<<<<10"
+    assert classify([page(zone)], TYPES).name == "passport"
+    cached = (type_packages, package_rules, package_checks)
+    monkeypatch.setattr("inkgate.settings.extensions.entry_points", lambda **_: [])
+    try:
+        for each in cached:
+            each.cache_clear()
+        alone = DocumentTypes.load()
+        assert set(alone.schemas) == {"invoice", "receipt"}
+        assert classify([page(zone)], alone).name == ""
+        with pytest.raises(InputRejected, match=r"there are invoice, receipt\. The package inkgate-papers has more\."):
+            alone.named("passport")
+    finally:
+        for each in cached:
+            each.cache_clear()

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from inkgate.fields.codes.barcodes import INVOICE_CODE, INVOICE_XML, barcode_proposals, has_code
-from inkgate.fields.codes.mrz import find_mrz
-from inkgate.fields.document_types import DocumentTypes
+from inkgate.fields.document_types import DocumentTypes, type_packages
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import evident, plain
 from inkgate.fields.schema import FieldSchema
@@ -17,8 +16,6 @@ from inkgate_client.types import PageResult
 _MAX_CHARACTERS: Final = 20_000
 """Maximum characters of the document's beginning: a type shows there."""
 _INVOICE: Final = "invoice"
-_OF_ZONE: Final = {"TD3": "passport", "TD2": "id_card", "TD1": "id_card"}
-"""Types by the layout of their machine-readable zone."""
 _OF_CODE: Final = {INVOICE_CODE: INVOICE_CODE, INVOICE_XML: _INVOICE}
 """Types by the standard of a code that only documents of the type have."""
 _PAYMENTS: Final = ("epc_payment", "swiss_payment")
@@ -33,14 +30,14 @@ _MIN_POINTS: Final = 2.0
 
 
 def classify(pages: Sequence[PageResult], types: DocumentTypes) -> FieldSchema:
-    """A passport or identity card by its machine-readable zone, if that is valid; a Chinese VAT invoice by
-    its QR code, another invoice by the XML in its PDF; else the type with the most points for its words
+    """The type that a code tells: one that a package reads, such as a passport's machine-readable zone; the QR code of
+    a Chinese VAT invoice; the XML in an invoice's PDF; else the type with the most points for its words
     (`x-recognise`: word to points) and for the values it has (`x-recognise-kinds`). Without enough points: an invoice
     by the code for its payment, else a type without a name and fields.
     """
-    zone = find_mrz(pages)
-    if zone is not None and zone.valid and (name := _OF_ZONE[zone.layout]) in types.schemas:
-        return types.schemas[name]
+    for package in type_packages():
+        if package.type_of is not None and (name := package.type_of(pages)) in types.schemas:
+            return types.schemas[name]
     for content, name in _OF_CODE.items():
         if name in types.schemas and has_code(pages, content):
             return types.schemas[name]

@@ -15,7 +15,8 @@ from inkgate.fields.rules.candidates import FieldCandidate
 from inkgate.fields.rules.rows import PrintedPages
 from inkgate.fields.schema import FieldSchema
 from inkgate.settings.extensions import load_extension, registered
-from inkgate_client.fields.values import Check, FieldValue
+from inkgate_client.fields.values import Check, FieldValue, Proposal
+from inkgate_client.types import PageResult
 
 GROUP: Final = "inkgate.document_types"
 """Entry points that name a TypePackage."""
@@ -29,6 +30,29 @@ FieldRules = Callable[[PrintedPages], Mapping[str, Sequence[FieldCandidate]]]
 """Finds candidates for the fields of a type, by the field's name, the best first."""
 FieldCheck = Callable[[Mapping[str, FieldValue]], Check | None]
 """Checks fields, by path. Returns None if those that it compares were not found."""
+CodeValues = Callable[[Sequence[PageResult], FieldSchema], Mapping[str, Sequence[Proposal]]]
+"""Proposes what a code on the pages says, by path; nothing if there is no such code."""
+CodeChecks = Callable[[Sequence[PageResult], FieldSchema], Sequence[Check]]
+"""Checks fields by a code on the pages. Returns nothing if there is no such code."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedCode:
+    """What a paper prints in letters for machines, such as the zone of a passport.
+
+    Attributes:
+        check: code of the check that is made wherever the code was read. Only schemas that name it have the code.
+        values: its values.
+        checks: its checks.
+        contradiction: code of the check that fails where code and print differ: either may be right.
+        unread: note of an extraction whose pages lack the code.
+    """
+
+    check: str
+    values: CodeValues
+    checks: CodeChecks
+    contradiction: str
+    unread: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +63,15 @@ class TypePackage:
         folder: has a YAML file for each type.
         rules: by type. A type whose fields have no labels, or are in prose, needs rules.
         checks: by code, as `x-checks` names them.
+        codes: that papers print for machines.
+        type_of: the name of the type that a code on the pages tells; empty if none does.
     """
 
     folder: Path
     rules: Mapping[str, FieldRules] = field(default_factory=dict)
     checks: Mapping[str, FieldCheck] = field(default_factory=dict)
+    codes: Sequence[PrintedCode] = ()
+    type_of: Callable[[Sequence[PageResult]], str] | None = None
 
 
 @cache
@@ -70,6 +98,11 @@ def package_rules() -> Mapping[str, FieldRules]:
 def package_checks() -> Mapping[str, FieldCheck]:
     """The checks of installed packages, by code."""
     return {code: check for package in type_packages() for code, check in package.checks.items()}
+
+
+def codes_of(schema: FieldSchema) -> tuple[PrintedCode, ...]:
+    """The codes of installed packages that papers of this schema print."""
+    return tuple(code for package in type_packages() for code in package.codes if code.check in schema.checks)
 
 
 class TypeFileInvalid(ValueError):

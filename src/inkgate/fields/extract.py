@@ -5,7 +5,7 @@ Extractors propose texts. What stands in the answer is decided here, in the same
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Final, cast
@@ -13,8 +13,7 @@ from typing import Final, cast
 from inkgate.fields.calibrated import MEASURED, ORIGIN, Knots, calibrated, is_placed, on_curve
 from inkgate.fields.checks import SUBTOTAL_PLUS_TAX, run_checks, with_adjustments
 from inkgate.fields.codes.barcodes import CODE_MISMATCH, mismatch_checks
-from inkgate.fields.codes.printed import MRZ_PRINTED
-from inkgate.fields.codes.propose import MRZ_CHECK, code_checks
+from inkgate.fields.document_types import codes_of
 from inkgate.fields.folded import FoldedPage, box_around, fold, glue
 from inkgate.fields.ground import Effort, ground_copied, ground_sum, ground_text, ground_value, own_place
 from inkgate.fields.invoice_checks import PASSED_BY_MOST, REQUIRED_MISSING, required_missing
@@ -61,10 +60,6 @@ _BY_CHECK: Final = 0.5
 """Share of the doubt that remains if a check holds: a wrong amount rarely adds up."""
 _FAILED: Final = 0.75
 """Most confidence of a field whose check fails; of 89 such fields, 83 % were right (2026-11-25)."""
-ZONE_NOT_READ: Final = "zone_not_read"
-"""Note: the paper has no readable zone, so that its values come from the print alone, and no check digit holds them."""
-_CONTRADICTIONS: Final = frozenset({MRZ_PRINTED, CODE_MISMATCH})
-"""Checks of two places that say different things; either may be right."""
 _DISTINCT: Final = frozenset({"date", "currency"})
 """Kinds of which a text with two readings is doubtful, whatever sums say."""
 _MAX_VALUE_LINES = 6
@@ -98,8 +93,9 @@ def answer(
     fields |= dict(_item_fields(schema, items, min_confidence))
     for leaf in (each for each in schema.leaves if whole and is_list(each)):
         fields |= dict(list_fields(folded, leaf, fields, min_confidence))
-    of_codes = (*code_checks(pages, schema), *mismatch_checks(schema, proposals)) if whole else ()
-    checks = (*run_checks(fields, schema.checks), *of_codes)
+    codes = codes_of(schema) if whole else ()
+    of_codes = [check for code in codes for check in code.checks(pages, schema)]
+    checks = (*run_checks(fields, schema.checks), *of_codes, *(mismatch_checks(schema, proposals) if whole else ()))
     if any(check.code == SUBTOTAL_PLUS_TAX and not check.passed for check in checks):
         checks = with_adjustments(checks, fields, shifts_on(printed))
     if whole and REQUIRED_MISSING in schema.checks and (missing := required_missing(fields, schema.required)):
@@ -107,17 +103,18 @@ def answer(
     for code, check in ((UNREAD, unread_labels), (ISSUER, other_issuer)):
         if (whole or code != UNREAD) and code in schema.checks and (made := check(printed, fields)):
             checks = (*checks, made)
-    fields = {path: _checked(field, checks) for path, field in fields.items()}
+    contradictions = {CODE_MISMATCH, *(code.contradiction for code in codes)}
+    fields = {path: _checked(field, checks, contradictions) for path, field in fields.items()}
     measured = {leaf.path: curve_of(schema.name, leaf.path) for leaf in leaves if calibrate and schema.name in MEASURED}
     fields = {path: _sure(field, min_confidence, measured.get(path)) for path, field in fields.items()}
-    unread = whole and MRZ_CHECK in schema.checks and all(check.code != MRZ_CHECK for check in checks)
+    unread = tuple(code.unread for code in codes if all(check.code != code.check for check in checks))
     return Extraction(
         document_type=schema.name,
         data=_data(schema, fields, items),
         fields=fields,
         checks=checks,
-        status=_status(fields, checks, lost=unread or any(page.error is not None for page in pages)),
-        notes=(ZONE_NOT_READ,) if unread else (),
+        status=_status(fields, checks, lost=bool(unread) or any(page.error is not None for page in pages)),
+        notes=unread,
     )
 
 
@@ -272,8 +269,10 @@ def _readings(value: ParsedValue | None) -> tuple[str, ...]:
     return tuple(map(str, value.readings[1:])) if value is not None else ()
 
 
-def _checked(field: FieldValue, checks: Sequence[Check]) -> FieldValue:
-    """The field with the checks that it took part in."""
+def _checked(field: FieldValue, checks: Sequence[Check], contradictions: Container[str]) -> FieldValue:
+    """The field with the checks that it took part in. `contradictions`: codes of those that compare two places, either
+    of which may be right.
+    """
     mine = [check for check in checks if field.path in check.paths]
     if field.confidence is None or not mine:
         return field
@@ -283,7 +282,7 @@ def _checked(field: FieldValue, checks: Sequence[Check]) -> FieldValue:
         confidence = 1 - _BY_CHECK * (1 - field.confidence) if tells else field.confidence
         clear = field.status is FieldStatus.UNCERTAIN and field.kind not in _DISTINCT and tells
         return replace(field, checks=codes, confidence=confidence, status=FieldStatus.FOUND if clear else field.status)
-    contradicted = all(check.passed or check.code in _CONTRADICTIONS for check in mine)
+    contradicted = all(check.passed or check.code in contradictions for check in mine)
     status = FieldStatus.CONFLICT if contradicted else FieldStatus.INVALID
     return replace(field, checks=codes, confidence=min(field.confidence, _FAILED), status=status)
 

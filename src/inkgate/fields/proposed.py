@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from inkgate.fields.codes.barcodes import barcode_proposals, without_payer
-from inkgate.fields.codes.propose import code_proposals
+from inkgate.fields.document_types import codes_of
 from inkgate.fields.rules.extractor import propose
 from inkgate.fields.schema import FieldSchema
 from inkgate_client.fields.values import Proposal
@@ -25,7 +25,8 @@ def proposed(
     """Returns proposals by path: what codes have, then what models propose, then what rules do. What a code names as
     the payer's is no value of the payee.
     """
-    sources = [code_proposals(pages, schema), barcode_proposals(pages, schema), *of_models, propose(pages, schema)]
+    of_codes = (code.values(pages, schema) for code in codes_of(schema))
+    sources = [*of_codes, barcode_proposals(pages, schema), *of_models, propose(pages, schema)]
     found = {leaf.path: [each for source in sources for each in source.get(leaf.path, ())] for leaf in schema.leaves}
     return without_payer(pages, schema, found)
 

@@ -1,4 +1,4 @@
-"""Document types by country and trade: their fields, and the rules and checks of those that need them."""
+"""Document types by country and trade: their fields, and the rules, checks and codes of those that need them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from inkgate_papers.cards import read_bank_card, read_business_card
 from inkgate_papers.checks import CHECKS
 from inkgate_papers.contracts import read_contract
 from inkgate_papers.obituaries import read_obituary
+from inkgate_papers.passports import ZONE, type_by_zone
 from inkgate_papers.tickets import read_train_ticket
 from inkgate_papers.vat_invoice import read_vat_invoice
 
@@ -26,4 +27,6 @@ TYPES: Final = TypePackage(
         "train_ticket": read_train_ticket,
     },
     checks=CHECKS,
+    codes=(ZONE,),
+    type_of=type_by_zone,
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from inkgate.fields.document_types import DocumentTypes
-from inkgate.fields.extract import ZONE_NOT_READ, answer
+from inkgate.fields.extract import answer
 from inkgate.fields.proposed import proposed
 from inkgate_client.types import Line, PageResult
+from inkgate_papers.passports import ZONE_NOT_READ
 
 ENGLISH = """
 PASSPORT|Code of State|Passport No.

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.fields.classify import classify
-from inkgate.fields.codes.mrz import Mrz, find_mrz
 from inkgate.fields.document_types import DocumentTypes
 from inkgate.fields.extract import answer
 from inkgate.fields.proposed import proposed
 from inkgate_client.fields.values import Extraction
 from inkgate_client.types import PageResult
+from inkgate_papers.mrz import Mrz, find_mrz
 from support.receipts import RECEIPT, page
 
 TYPES = DocumentTypes.load()

@@ -1,4 +1,4 @@
-"""Whether the printed part of a paper says what its machine-readable zone says."""
+"""Fields of passports and identity cards: what their machine-readable zone says, and whether the print agrees."""
 
 from __future__ import annotations
 
@@ -8,16 +8,36 @@ from typing import Final
 
 from rapidfuzz.distance.Hamming import distance as hamming
 
-from inkgate.fields.codes.mrz import Mrz
+from inkgate.fields.codes.names import field_of, single_fields
+from inkgate.fields.document_types import PrintedCode
 from inkgate.fields.folded import FoldedPage, fold
 from inkgate.fields.ground import ground_text, ground_value
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import parse
-from inkgate.fields.schema import Leaf
-from inkgate_client.fields.values import Check, Proposal
+from inkgate.fields.rules.extractor import propose
+from inkgate.fields.schema import FieldSchema, Leaf
+from inkgate_client.fields.values import CODE, Check, Proposal
 from inkgate_client.types import PageResult
+from inkgate_papers.mrz import Mrz, find_mrz
 
+_TYPES: Final = {"TD3": "passport", "TD2": "id_card", "TD1": "id_card"}
+"""Types by the layout of their machine-readable zone."""
+MRZ_CHECK: Final = "mrz_check_digits"
 MRZ_PRINTED: Final = "mrz_matches_print"
+ZONE_NOT_READ: Final = "zone_not_read"
+"""Note: the paper has no readable zone, so that its values come from the print alone, and no check digit holds them."""
+_OF_ZONE: Final = (
+    "surname",
+    "given_names",
+    "number",
+    "nationality",
+    "issuing_country",
+    "birth_date",
+    "expiry_date",
+    "sex",
+    "personal_number",
+)
+"""Values of a zone."""
 _COMPARED: Final = frozenset({"number", "surname", "given_names", "birth_date", "expiry_date"})
 """Values of a zone that the printed part has in the same form. Nationality and state may be in words."""
 
@@ -25,7 +45,49 @@ _LONGEST, _MAX_OTHER = 200, 2
 """Characters of a line that are looked at for a number, and of the number that may differ."""
 
 
-def printed_check(
+def type_by_zone(pages: Sequence[PageResult]) -> str:
+    """The type of a paper whose zone is valid; empty for others."""
+    zone = find_mrz(pages)
+    return _TYPES[zone.layout] if zone is not None and zone.valid else ""
+
+
+def _values(pages: Sequence[PageResult], schema: FieldSchema) -> dict[str, list[Proposal]]:
+    zone = find_mrz(pages)
+    if zone is None:
+        return {}
+    found = {}
+    for path, name in _paths(schema).items():
+        if name in zone.values:
+            found[path] = [Proposal(zone.values[name], CODE, 1.0, zone.page, zone.lines, zone.layout)]
+    return found
+
+
+def _checks(pages: Sequence[PageResult], schema: FieldSchema) -> tuple[Check, ...]:
+    """The check of the zone's check digits, and of the printed part against it if the schema has that. The first is
+    about the fields whose digit fails, or about all if only the composite one does.
+    """
+    zone = find_mrz(pages)
+    if zone is None:
+        return ()
+    failed = [name for name, holds in zone.checks.items() if not holds]
+    paths = _paths(schema)
+    concerned = tuple(path for path, name in paths.items() if not failed or name in failed) or tuple(paths)
+    detail = f"{zone.layout}: {', '.join(failed)} wrong" if failed else f"{zone.layout}: all hold"
+    digits = Check(MRZ_CHECK, not failed, concerned, detail)
+    if MRZ_PRINTED not in schema.checks:
+        return (digits,)
+    leaves = {paths[leaf.path]: leaf for leaf in schema.leaves if leaf.path in paths}
+    printed = _printed_check(zone, pages, leaves, propose(pages, schema))
+    return (digits,) if printed is None else (digits, printed)
+
+
+def _paths(schema: FieldSchema) -> Mapping[str, str]:
+    """The zone's values by the paths of the schema's fields."""
+    leaves = single_fields(schema)
+    return {leaf.path: name for name in _OF_ZONE if (leaf := field_of(name, leaves)) is not None}
+
+
+def _printed_check(
     zone: Mrz,
     pages: Sequence[PageResult],
     leaves: Mapping[str, Leaf],
@@ -84,3 +146,7 @@ def _is_another(kind: str, printed: Proposal, zone: Mrz) -> bool:
         return False
     parser = KINDS.get(kind)
     return parse(parser, printed.text) is not None if parser is not None else printed.text.isascii()
+
+
+ZONE: Final = PrintedCode(MRZ_CHECK, _values, _checks, contradiction=MRZ_PRINTED, unread=ZONE_NOT_READ)
+"""The zone, for the schemas that have the check of its digits: other papers have numbers of their own."""
