@@ -13,7 +13,6 @@ from inkgate.fields.invoice_checks import INVOICE_CHECKS
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.accounts import iban_holds, vat_id_holds
 from inkgate.fields.kinds.base import parse
-from inkgate.fields.kinds.chinese import id_holds, tax_number_holds
 from inkgate.fields.trade.hypotheses import has_included, is_on_top
 from inkgate_client.fields.values import Check, FieldValue
 
@@ -42,7 +41,7 @@ def run_checks(fields: Fields, codes: Sequence[str]) -> tuple[Check, ...]:
 def _subtotal_plus_tax(fields: Fields) -> Check | None:
     """Subtotal and tax make the total, or the tax is included in both: at its rate, the total has it in it."""
     paths = ("/subtotal", "/tax", "/total")
-    subtotal, tax, total = (_number(fields.get(path)) for path in paths)
+    subtotal, tax, total = (number_of(fields.get(path)) for path in paths)
     if subtotal is None or tax is None or total is None:
         return None
     cents = int(total * 100), int(tax * 100)
@@ -53,7 +52,7 @@ def _subtotal_plus_tax(fields: Fields) -> Check | None:
 
 def with_adjustments(checks: Sequence[Check], fields: Fields, adjustments: Container[Decimal]) -> tuple[Check, ...]:
     """The checks, of which `subtotal_plus_tax` holds where printed discounts and charges make the difference."""
-    subtotal, tax, total = (_number(fields.get(path)) for path in ("/subtotal", "/tax", "/total"))
+    subtotal, tax, total = (number_of(fields.get(path)) for path in ("/subtotal", "/tax", "/total"))
     if subtotal is None or tax is None or total is None or total - tax - subtotal not in adjustments:
         return tuple(checks)
     detail = f"{subtotal} + {tax}, {total - tax - subtotal} of discounts and charges, and {total}"
@@ -69,10 +68,12 @@ def _sum_of_items(fields: Fields) -> Check | None:
     """
     paths = tuple(path for path in fields if _AMOUNT.fullmatch(path))
     amounts = [_item_amount(fields, path) for path in paths]
-    sums = [number for path in ("/subtotal", "/amount", "/total") if (number := _number(fields.get(path))) is not None]
+    sums = [
+        number for path in ("/subtotal", "/amount", "/total") if (number := number_of(fields.get(path))) is not None
+    ]
     if not amounts or not sums or None in amounts:
         return None
-    tax, total = _number(fields.get("/tax")), _number(fields.get("/total"))
+    tax, total = number_of(fields.get("/tax")), number_of(fields.get("/total"))
     before_tax = [total - tax] if tax is not None and total is not None else []
     found = sum((each for each in amounts if each is not None), Decimal(0))
     fits = any(abs(found - each) <= ROUNDING for each in (*sums, *before_tax))
@@ -81,7 +82,7 @@ def _sum_of_items(fields: Fields) -> Check | None:
 
 def _item_amount(fields: Fields, path: str) -> Decimal | None:
     """The amount of an item; that of a discount is below zero."""
-    number, described = _number(fields[path]), fields.get(path.removesuffix("amount") + "description")
+    number, described = number_of(fields[path]), fields.get(path.removesuffix("amount") + "description")
     is_discount = described is not None and DISCOUNT.search((described.text or "")[:_LONGEST_LABEL]) is not None
     return -abs(number) if is_discount and number is not None else number
 
@@ -93,7 +94,9 @@ def _item_amounts(fields: Fields) -> Check | None:
     for path in fields:
         if _AMOUNT.fullmatch(path):
             row = path.removesuffix("amount")
-            quantity, price, amount = (_number(fields.get(row + name)) for name in ("quantity", "unit_price", "amount"))
+            quantity, price, amount = (
+                number_of(fields.get(row + name)) for name in ("quantity", "unit_price", "amount")
+            )
             if quantity is not None and price is not None and amount is not None:
                 seen.append(path)
                 # A printed price is rounded.
@@ -138,57 +141,10 @@ def _digits_check(fields: Fields, kind: str, code: str, holds: Callable[[str], b
     return None
 
 
-def _id_number(fields: Fields) -> tuple[str, str] | None:
-    """Path and value of the first Chinese identity number."""
-    found = ((path, field.value) for path, field in fields.items() if field.kind in {"cn_id", "cn_id_masked"})
-    return next(((path, value) for path, value in found if isinstance(value, str) and "*" not in value), None)
-
-
-def _id_check_digit(fields: Fields) -> Check | None:
-    found = _id_number(fields)
-    return None if found is None else Check("id_check_digit", id_holds(found[1]), (found[0],), "GB 11643")
-
-
-def _id_birth_date(fields: Fields) -> Check | None:
-    """The date of birth in the number is the printed one."""
-    found, born = _id_number(fields), _day(fields.get("/birth_date"))
-    if found is None or born is None:
-        return None
-    same = found[1][6:14] == born.replace("-", "")
-    return Check("id_birth_date", same, (found[0], "/birth_date"), "the same" if same else "they differ")
-
-
-def _id_sex(fields: Fields) -> Check | None:
-    """The last but one digit of the number is odd for men."""
-    found, sex = _id_number(fields), fields.get("/sex")
-    if found is None or sex is None or sex.value not in {"男", "女"}:
-        return None
-    fits = (int(found[1][16]) % 2 == 1) == (sex.value == "男")
-    return Check("id_sex", fits, (found[0], "/sex"), "they fit" if fits else "they differ")
-
-
-def _amount_plus_tax(fields: Fields) -> Check | None:
-    """Amount and tax make the total, to the cent."""
-    paths = ("/amount", "/tax", "/total")
-    amount, tax, total = (_number(fields.get(path)) for path in paths)
-    if amount is None or tax is None or total is None:
-        return None
-    return Check("amount_plus_tax", amount + tax == total, paths, f"{amount} + {tax} and {total}")
-
-
-def _tax_number_check_digits(fields: Fields) -> Check | None:
-    found = {path: field.value for path, field in fields.items() if field.kind == "cn_tax_number"}
-    numbers = {path: value for path, value in found.items() if isinstance(value, str)}
-    wrong = tuple(path for path, value in numbers.items() if not tax_number_holds(value))
-    if not numbers:
-        return None
-    return Check("tax_number_check_digits", not wrong, wrong or tuple(numbers), "GB 32100")
-
-
 def _amount_in_words(fields: Fields) -> Check | None:
     """The amount in words is the one in digits."""
     for amount in ("/total", "/amount"):
-        words, total = fields.get(f"{amount}_in_words"), _number(fields.get(amount))
+        words, total = fields.get(f"{amount}_in_words"), number_of(fields.get(amount))
         if words is not None and words.text is not None and total is not None:
             return _words_fit(words.text, total, amount)
     return None
@@ -206,11 +162,6 @@ CHECKS: Final[Mapping[str, Callable[[Fields], Check | None]]] = {
     SUBTOTAL_PLUS_TAX: _subtotal_plus_tax,
     "sum_of_items": _sum_of_items,
     "item_amounts": _item_amounts,
-    "id_check_digit": _id_check_digit,
-    "id_birth_date": _id_birth_date,
-    "id_sex": _id_sex,
-    "amount_plus_tax": _amount_plus_tax,
-    "tax_number_check_digits": _tax_number_check_digits,
     "amount_in_words": _amount_in_words,
     "due_before_issued": _due_before_issued,
     "iban_check_digits": _iban_check_digits,
@@ -221,7 +172,8 @@ CHECKS: Final[Mapping[str, Callable[[Fields], Check | None]]] = {
 """Checks by code. A failing check makes its fields `invalid`; one without its fields says nothing."""
 
 
-def _number(field: FieldValue | None) -> Decimal | None:
+def number_of(field: FieldValue | None) -> Decimal | None:
+    """The amount or number that a field has; None without one."""
     if field is None or field.text is None or field.value is None:
         return None
     # The printed text of a sum has several numbers.

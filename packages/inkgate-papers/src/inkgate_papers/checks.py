@@ -1,4 +1,4 @@
-"""Checks of papers: check digits of cards and containers, periods, ages, and the printed part against the zone."""
+"""Checks of papers: check digits of cards, containers, persons and taxpayers, sums, periods and ages."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from datetime import date
 from typing import Final
 
 from stdnum import iso6346, luhn
+from stdnum.cn import ric
+from stdnum.exceptions import ValidationError
 
+from inkgate.fields.checks import number_of
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import plain
+from inkgate.fields.kinds.chinese import tax_number_holds
 from inkgate_client.fields.values import Check, FieldValue
 
 Fields = Mapping[str, FieldValue]
@@ -37,6 +41,64 @@ def _each_holds(fields: Fields, kind: str, holds: Callable[[str], bool], code: s
     if not values:
         return None
     return Check(code, not wrong, wrong or tuple(values), f"{detail}: {len(values) - len(wrong)} of {len(values)} hold")
+
+
+def _id_number(fields: Fields) -> tuple[str, str] | None:
+    """Path and value of the first Chinese identity number."""
+    found = ((path, field.value) for path, field in fields.items() if field.kind in {"cn_id", "cn_id_masked"})
+    return next(((path, value) for path, value in found if isinstance(value, str) and "*" not in value), None)
+
+
+def _id_check_digit(fields: Fields) -> Check | None:
+    found = _id_number(fields)
+    return None if found is None else Check("id_check_digit", _id_holds(found[1]), (found[0],), "GB 11643")
+
+
+def _id_birth_date(fields: Fields) -> Check | None:
+    """The date of birth in the number is the printed one."""
+    found, born = _id_number(fields), _iso(fields, "/birth_date")
+    if found is None or born is None:
+        return None
+    same = found[1][6:14] == f"{born:%Y%m%d}"
+    return Check("id_birth_date", same, (found[0], "/birth_date"), "the same" if same else "they differ")
+
+
+def _id_sex(fields: Fields) -> Check | None:
+    """The last but one digit of the number is odd for men."""
+    found, sex = _id_number(fields), fields.get("/sex")
+    if found is None or sex is None or sex.value not in {"男", "女"}:
+        return None
+    fits = (int(found[1][16]) % 2 == 1) == (sex.value == "男")
+    return Check("id_sex", fits, (found[0], "/sex"), "they fit" if fits else "they differ")
+
+
+def _amount_plus_tax(fields: Fields) -> Check | None:
+    """Amount and tax make the total, to the cent."""
+    paths = ("/amount", "/tax", "/total")
+    amount, tax, total = (number_of(fields.get(path)) for path in paths)
+    if amount is None or tax is None or total is None:
+        return None
+    return Check("amount_plus_tax", amount + tax == total, paths, f"{amount} + {tax} and {total}")
+
+
+def _tax_number_check_digits(fields: Fields) -> Check | None:
+    found = {path: field.value for path, field in fields.items() if field.kind == "cn_tax_number"}
+    numbers = {path: value for path, value in found.items() if isinstance(value, str)}
+    wrong = tuple(path for path, value in numbers.items() if not tax_number_holds(value))
+    if not numbers:
+        return None
+    return Check("tax_number_check_digits", not wrong, wrong or tuple(numbers), "GB 32100")
+
+
+def _id_holds(number: str) -> bool:
+    """Whether the check character of an identity number is right, and its date of birth one of the calendar. `number`:
+    as `ChineseIds.json` has it.
+    """
+    try:
+        ric.get_birth_date(number)
+    except ValidationError:
+        return False
+    return ric.calc_check_digit(number) == number[-1]
 
 
 def _id_validity_period(fields: Fields) -> Check | None:
@@ -104,7 +166,12 @@ def _iso(fields: Fields, path: str) -> date | None:
 CHECKS: Final[Mapping[str, Callable[[Fields], Check | None]]] = {
     "card_check_digit": _card_check_digit,
     "container_check_digit": _container_check_digit,
+    "id_check_digit": _id_check_digit,
+    "id_birth_date": _id_birth_date,
+    "id_sex": _id_sex,
     "id_validity_period": _id_validity_period,
+    "amount_plus_tax": _amount_plus_tax,
+    "tax_number_check_digits": _tax_number_check_digits,
     "age_of_dates": _age_of_dates,
     "death_after_birth": _death_after_birth,
 }

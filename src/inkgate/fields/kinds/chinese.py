@@ -6,8 +6,7 @@ import re
 from decimal import Decimal
 from typing import Final, cast
 
-from stdnum.cn import ric, uscc
-from stdnum.exceptions import ValidationError
+from stdnum.cn import uscc
 
 from inkgate.fields.kinds.base import ParsedValue, plain
 from inkgate_client.types import JsonValue
@@ -19,7 +18,7 @@ LENGTH, _MIN_FIRST = 18, 6
 
 
 class ChineseIds:
-    """A resident's identity number of 18 characters. Its check character need not hold: `id_holds` tells."""
+    """A resident's identity number of 18 characters. Its check character need not hold."""
 
     name = "cn_id"
 
@@ -90,17 +89,6 @@ def tax_number_holds(number: str) -> bool:
         return uscc.calc_check_digit(number) == number[-1]
     except ValueError:  # a letter that no such code has
         return False
-
-
-def id_holds(number: str) -> bool:
-    """Whether the check character of an identity number is right, and its date of birth one of the calendar. `number`:
-    as `ChineseIds.json` has it.
-    """
-    try:
-        ric.get_birth_date(number)
-    except ValidationError:
-        return False
-    return ric.calc_check_digit(number) == number[-1]
 
 
 _DIGITS: Final = {
