@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import isfinite
-from typing import Final, cast
+from typing import Final
 
 import anyio
 import structlog
@@ -16,6 +16,7 @@ from inkgate.caller import Caller
 from inkgate.errors import InkgateError, InputRejected, TaskUnsupported, from_page_error
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import parse
+from inkgate.fields.result import object_of
 from inkgate.fields.schema import FieldSchema, Leaf
 from inkgate.service.reader import CheckedOptions, Reader
 from inkgate_client.block_image import BlockImage
@@ -106,11 +107,7 @@ def annotation(schema: FieldSchema, answers: Mapping[str, object]) -> dict[str, 
     by_path = {questions[question]: value for question, value in answers.items() if question in questions}
     data: dict[str, object] = {}
     for leaf in schema.leaves:
-        *parents, name = leaf.names
-        at = data
-        for parent in parents:
-            at = cast("dict[str, object]", at.setdefault(parent, {}))
-        at[name] = [] if leaf.in_array else _value(leaf, by_path.get(leaf.path))
+        object_of(data, leaf)[leaf.names[-1]] = [] if leaf.in_array else _value(leaf, by_path.get(leaf.path))
     return data
 
 

@@ -21,6 +21,7 @@ from inkgate.fields.items import Item, ItemValue, array_of, items_of
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import ParsedValue, parse, plain
 from inkgate.fields.lists import is_list, list_fields
+from inkgate.fields.result import data_of, item_path, status_of
 from inkgate.fields.rules.printed_items import printed_items
 from inkgate.fields.rules.rows import PrintedPages
 from inkgate.fields.schema import FieldSchema, Leaf
@@ -32,7 +33,6 @@ from inkgate_client.fields.values import (
     CODE,
     Check,
     Extraction,
-    ExtractionStatus,
     FieldStatus,
     FieldValue,
     Match,
@@ -110,10 +110,10 @@ def answer(
     unread = tuple(code.unread for code in codes if all(check.code != code.check for check in checks))
     return Extraction(
         document_type=schema.name,
-        data=_data(schema, fields, items),
+        data=data_of(schema, fields, {path: len(found) for path, found in items.items()}),
         fields=fields,
         checks=checks,
-        status=_status(fields, checks, lost=bool(unread) or any(page.error is not None for page in pages)),
+        status=status_of(fields, checks, lost=bool(unread) or any(page.error is not None for page in pages)),
         notes=unread,
     )
 
@@ -311,12 +311,8 @@ def _item_fields(
     for leaf in schema.leaves:
         for number, item in enumerate(items.get(array_of(leaf), ())):
             if (value := item.get(leaf.path)) is not None:
-                path = _item_path(leaf, number)
+                path = item_path(leaf, number)
                 yield path, _item_field(replace(leaf, path=path), value, least)
-
-
-def _item_path(leaf: Leaf, number: int) -> str:
-    return leaf.path.replace("/-/", f"/{number}/", 1)
 
 
 def _item_field(leaf: Leaf, found: ItemValue, least: float) -> FieldValue:
@@ -342,46 +338,3 @@ def _item_field(leaf: Leaf, found: ItemValue, least: float) -> FieldValue:
         sources=(found.source,),
         alternatives=_readings(value),
     )
-
-
-def _data(
-    schema: FieldSchema, fields: Mapping[str, FieldValue], items: Mapping[str, Sequence[Item]]
-) -> dict[str, object]:
-    """`data`: every property of the schema, null where nothing was found. Arrays have the items of tables."""
-    data: dict[str, object] = {}
-    for leaf in schema.leaves:
-        *parents, name = leaf.names
-        at = data
-        for parent in parents:
-            at = cast("dict[str, object]", at.setdefault(parent, {}))
-        if not leaf.in_array:
-            at[name] = fields[leaf.path].value
-            continue
-        if is_list(leaf):
-            prefix = f"{leaf.path[:-2]}/"
-            at[name] = [field.value for path, field in fields.items() if path.startswith(prefix)]
-            continue
-        rows = cast("list[dict[str, object]]", at.setdefault(name, [{} for _ in items.get(array_of(leaf), ())]))
-        for number, row in enumerate(rows):
-            field = fields.get(_item_path(leaf, number))
-            _put(row, leaf, None if field is None else field.value)
-    return data
-
-
-def _put(row: dict[str, object], leaf: Leaf, value: JsonValue) -> None:
-    """Puts the value of a leaf into its item."""
-    *parents, name = (each.replace("~1", "/").replace("~0", "~") for each in leaf.path.partition("/-/")[2].split("/"))
-    for parent in parents:
-        row = cast("dict[str, object]", row.setdefault(parent, {}))
-    row[name] = value
-
-
-def _status(fields: Mapping[str, FieldValue], checks: Sequence[Check], *, lost: bool) -> ExtractionStatus:
-    """`lost`: whether a page could not be read; it may have had better values."""
-    found = [field for field in fields.values() if field.value is not None]
-    if lost or not found:
-        return ExtractionStatus.NEEDS_REVIEW
-    doubtful = {FieldStatus.UNCERTAIN, FieldStatus.INVALID, FieldStatus.CONFLICT, FieldStatus.UNGROUNDED}
-    failed = any(not check.passed for check in checks)
-    doubt = failed or any(field.status in doubtful for field in fields.values())
-    return ExtractionStatus.NEEDS_REVIEW if doubt else ExtractionStatus.COMPLETE

@@ -60,13 +60,18 @@ def array_of(leaf: Leaf) -> str:
     return head if rest and "/-" not in f"/{rest}" else ""
 
 
-def items_of(pages: Sequence[PageResult], schema: FieldSchema) -> Mapping[str, Sequence[Item]]:
-    """The items of each array of objects, by the array's path; out of the tables that have their columns."""
+def arrays_of(schema: FieldSchema) -> Mapping[str, Sequence[Leaf]]:
+    """The leaves of each array of objects, by the array's path."""
     arrays: dict[str, list[Leaf]] = {}
     for leaf in schema.leaves:
         if path := array_of(leaf):
             arrays.setdefault(path, []).append(leaf)
-    return {path: _items(pages, leaves) for path, leaves in arrays.items()}
+    return arrays
+
+
+def items_of(pages: Sequence[PageResult], schema: FieldSchema) -> Mapping[str, Sequence[Item]]:
+    """The items of each array of objects, by the array's path; out of the tables that have their columns."""
+    return {path: _items(pages, leaves) for path, leaves in arrays_of(schema).items()}
 
 
 def _items(pages: Sequence[PageResult], leaves: Sequence[Leaf]) -> list[Item]:

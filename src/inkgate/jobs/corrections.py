@@ -14,6 +14,7 @@ from inkgate.errors import InputRejected
 from inkgate.fields.items import MAX_ITEMS
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import parse
+from inkgate.fields.result import names_in
 from inkgate.fields.schema import FieldSchema, Leaf
 from inkgate_client.types import JsonValue
 
@@ -130,7 +131,7 @@ def _is_null(value: object) -> bool:
 
 
 def _parts(path: str) -> list[str]:
-    return [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
+    return names_in(path)[1:]
 
 
 def _put(changed: dict[str, object], path: str, value: JsonValue, number: int) -> None:

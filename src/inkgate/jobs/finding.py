@@ -16,6 +16,7 @@ from inkgate.extraction.finder import FieldFinder
 from inkgate.extraction.wanted import CheckedFields
 from inkgate.fields.checks import run_checks
 from inkgate.fields.items import MAX_ITEMS, array_of
+from inkgate.fields.result import data_of, is_doubtful, item_path, status_of
 from inkgate.fields.schema import FieldSchema, Leaf
 from inkgate.jobs.job import Job, JobFields
 from inkgate.jobs.store import FoundFields, JobStore
@@ -120,10 +121,10 @@ def merged(parts: Sequence[Extraction], schema: FieldSchema) -> Extraction:
     lost = any(part.status is ExtractionStatus.NEEDS_REVIEW and _is_silent(part) for part in parts)
     return Extraction(
         document_type=schema.name,
-        data=_data(schema, fields, counts),
+        data=data_of(schema, fields, counts),
         fields=fields,
         checks=checks,
-        status=_status(fields, checks, lost=lost),
+        status=status_of(fields, checks, lost=lost),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
     )
 
@@ -145,15 +146,11 @@ def _add_items(fields: dict[str, FieldValue], leaf: Leaf, parts: Sequence[Extrac
     for part in parts:
         rows = len(cast("list[object]", _at(part.data, leaf.names) or []))
         for number in range(min(rows, MAX_ITEMS - count)):
-            if (field := part.fields.get(_item_path(leaf, number))) is not None:
-                path = _item_path(leaf, count + number)
+            if (field := part.fields.get(item_path(leaf, number))) is not None:
+                path = item_path(leaf, count + number)
                 fields[path] = replace(field, path=path)
         count = min(count + rows, MAX_ITEMS)
     return count
-
-
-def _item_path(leaf: Leaf, number: int) -> str:
-    return leaf.path.replace("/-/", f"/{number}/", 1)
 
 
 def _at(data: object, names: Sequence[str]) -> object:
@@ -171,48 +168,6 @@ def _checks(parts: Sequence[Extraction], fields: Mapping[str, FieldValue], schem
 
 def _is_silent(part: Extraction) -> bool:
     """Whether the part needs review for another reason than its fields: one of its pages could not be read."""
-    doubtful = any(_is_doubtful(field) for field in part.fields.values())
+    doubtful = any(is_doubtful(field) for field in part.fields.values())
     found = any(field.value is not None for field in part.fields.values())
     return found and not doubtful and all(check.passed for check in part.checks)
-
-
-def _is_doubtful(field: FieldValue) -> bool:
-    return field.status in {
-        FieldStatus.UNCERTAIN,
-        FieldStatus.INVALID,
-        FieldStatus.CONFLICT,
-        FieldStatus.UNGROUNDED,
-    }
-
-
-def _status(fields: Mapping[str, FieldValue], checks: Sequence[Check], *, lost: bool) -> ExtractionStatus:
-    found = any(field.value is not None for field in fields.values())
-    failed = any(not check.passed for check in checks)
-    doubt = lost or failed or not found or any(map(_is_doubtful, fields.values()))
-    return ExtractionStatus.NEEDS_REVIEW if doubt else ExtractionStatus.COMPLETE
-
-
-def _data(schema: FieldSchema, fields: Mapping[str, FieldValue], counts: Mapping[str, int]) -> dict[str, object]:
-    """`data` as `answer` makes it: every property of the schema, null where nothing was found."""
-    data: dict[str, object] = {}
-    for leaf in schema.leaves:
-        *parents, name = leaf.names
-        at = data
-        for parent in parents:
-            at = cast("dict[str, object]", at.setdefault(parent, {}))
-        if not leaf.in_array:
-            at[name] = fields[leaf.path].value
-            continue
-        rows = cast("list[dict[str, object]]", at.setdefault(name, [{} for _ in range(counts.get(array_of(leaf), 0))]))
-        for number, row in enumerate(rows):
-            field = fields.get(_item_path(leaf, number))
-            _put(row, leaf.path.partition("/-/")[2], None if field is None else field.value)
-    return data
-
-
-def _put(target: dict[str, object], pointer: str, value: object) -> None:
-    """Puts a value at a JSON Pointer (without its first slash), and makes the objects on the way to it."""
-    *parents, name = (each.replace("~1", "/").replace("~0", "~") for each in pointer.split("/"))
-    for parent in parents:
-        target = cast("dict[str, object]", target.setdefault(parent, {}))
-    target[name] = value

@@ -37,7 +37,7 @@ _LEADING: Final = re.compile(r"^\W{0,2}(?P<count>\d{1,2})(?:\s?[x×]\s?|\s+)(?=[
 """A quantity before the name."""
 _TAIL: Final = re.compile(r"[^\w]{0,3}(?:[A-Za-z]{1,3}\d?|\d?[A-Za-z]{1,2})?\W{0,3}")
 """What may stand behind an amount in its cell: codes of taxes."""
-_LETTERS: Final = re.compile(r"[^\W\d_]{2,}|[\u4e00-\u9fff]")
+LETTERS: Final = re.compile(r"[^\W\d_]{2,}|[\u4e00-\u9fff]")
 _CODE: Final = re.compile(r"[\w./#-]*\d[\w./#-]*")
 _NO_NAME: Final = re.compile(rf"SR|ZRL|ZR|SVC|TX|[A-Za-z]\W?|/\s?{_UNIT}\b.*", re.IGNORECASE)
 """Codes of taxes, and the unit of a price."""
@@ -72,7 +72,7 @@ class PricedRow:
     def described(self) -> str:
         """The name, without codes of goods and taxes."""
         text = " ".join(part.text for part in self.name)
-        return text if _LETTERS.search(text) else ""
+        return text if LETTERS.search(text) else ""
 
     @property
     def is_code(self) -> bool:
@@ -205,7 +205,7 @@ def _name(found: PricedRow, cells: Sequence[RowCell], prices: Sequence[RowPart])
     for cell in cells:
         own = sorted((part for part in taken if part.cell is cell), key=lambda part: part.start)
         start, end = 0, min((part.start for part in own), default=len(cell.text))
-        if own and own[0] is not found.amount and not _LETTERS.search(cell.text[:end]):  # the quantity stands first
+        if own and own[0] is not found.amount and not LETTERS.search(cell.text[:end]):  # the quantity stands first
             start = own[0].end
             end = min((part.start for part in own[1:]), default=len(cell.text))
         text = cell.text[start:end]

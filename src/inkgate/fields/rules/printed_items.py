@@ -12,10 +12,10 @@ from typing import Final
 from inkgate.fields.document_types import package_rules
 from inkgate.fields.folded import FoldedPage, box_around, fold
 from inkgate.fields.ground import source_of
-from inkgate.fields.items import MAX_ITEMS, Item, ItemValue, array_of
+from inkgate.fields.items import MAX_ITEMS, Item, ItemValue, arrays_of
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import ParsedValue
-from inkgate.fields.rules.priced_rows import PricedRow, RowPart, fits, number_of_part, read_row
+from inkgate.fields.rules.priced_rows import LETTERS, PricedRow, RowPart, fits, number_of_part, read_row
 from inkgate.fields.rules.rows import PrintedPages, PrintedRow
 from inkgate.fields.schema import FieldSchema, Leaf
 from inkgate_client.fields.values import Match, Source
@@ -64,7 +64,6 @@ _NO_NAME: Final = re.compile(
     re.IGNORECASE,
 )
 """What is no part of a description: times, telephone numbers, numbers of papers."""
-_LETTERS: Final = re.compile(r"[^\W\d_]{2,}|[\u4e00-\u9fff]")
 _ROLES: Final = {
     "quantity": frozenset({"quantity", "qty", "数量", "count"}),
     "unit_price": frozenset({"unitprice", "unitcost", "rate", "单价", "priceperunit"}),
@@ -82,11 +81,7 @@ def printed_items(
     own, whose papers are forms, are left alone.
     """
     found = dict(filled)
-    arrays: dict[str, list[Leaf]] = {}
-    for leaf in schema.leaves:
-        if path := array_of(leaf):
-            arrays.setdefault(path, []).append(leaf)
-    requested = {path: _roles(leaves) for path, leaves in arrays.items() if not filled.get(path)}
+    requested = {path: _roles(leaves) for path, leaves in arrays_of(schema).items() if not filled.get(path)}
     requested = {path: roles for path, roles in requested.items() if {"description", "amount"} <= roles.keys()}
     if requested and schema.name not in package_rules():
         rows = [item for page in pages for item in _of_page(page, printed)][:MAX_ITEMS]
@@ -254,7 +249,7 @@ def _go_on(item: _PrintedItem, row: PricedRow, gap: float) -> None:
 
 def _is_name(row: PricedRow) -> bool:
     text = row.row.text[:_LONGEST]
-    return bool(_LETTERS.search(text)) and not _NO_NAME.search(text)
+    return bool(LETTERS.search(text)) and not _NO_NAME.search(text)
 
 
 def _top(row: PricedRow) -> float:
