@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 ORIGIN: Final = "rules"
-"""Origin of the values that were measured."""
+"""Origin of what rules find, which is what was measured."""
 MEASURED: Final = frozenset({"", "receipt", "invoice"})
 """Document types that were measured; empty: a schema of somebody's own, as for forms."""
 Knots = Sequence[tuple[float, float]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from inkgate.fields.calibrated import ORIGIN
 from inkgate.fields.folded import FoldedPage
 from inkgate.fields.ground import source_of
 from inkgate.fields.kinds import KINDS, LISTED
@@ -16,7 +17,6 @@ MAX_VALUES: Final = 200
 """Maximum values of an array. More are left out."""
 _SURE: Final = 0.95
 """Confidence of a value besides that of its text: it may be none of those that the schema means."""
-ORIGIN: Final = "rules"
 
 
 def is_list(leaf: Leaf) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
+from inkgate.fields.calibrated import ORIGIN
 from inkgate.fields.document_types import package_rules
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.rules.candidates import FieldCandidate, candidates_of
@@ -18,7 +19,6 @@ from inkgate.fields.trade.reader import MEASURED, TYPES, read_trade
 from inkgate_client.fields.values import Proposal
 from inkgate_client.types import PageResult
 
-ORIGIN: Final = "rules"
 _MEANT: Final = {
     **dict.fromkeys(("total", "grand total", "total amount", "amount total", "amount due", "合计", "总计"), "total"),
     **dict.fromkeys(("subtotal", "sub total", "net amount", "amount untaxed"), "subtotal"),

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from inkgate.fields.calibrated import ORIGIN
 from inkgate.fields.document_types import package_rules
 from inkgate.fields.folded import FoldedPage, box_around, fold
 from inkgate.fields.ground import source_of
@@ -20,7 +21,6 @@ from inkgate.fields.rules.rows import PrintedPages, PrintedRow
 from inkgate.fields.schema import FieldSchema, Leaf
 from inkgate_client.fields.values import Match, Source
 
-OF_ROW: Final = "rules"
 _SURE: Final = 0.85
 """Confidence of a value besides that of its text, where nothing checks it."""
 _LONGEST: Final = 200
@@ -120,7 +120,7 @@ def _item(found: _PrintedItem, roles: Mapping[str, str]) -> dict[str, ItemValue]
     parts = {"quantity": found.priced.quantity, "unit_price": found.priced.unit_price, "amount": found.priced.amount}
     for role, part in parts.items():
         if part is not None and role in roles:
-            item[roles[role]] = ItemValue(part.text, _place(found.of, part), OF_ROW, _SURE)
+            item[roles[role]] = ItemValue(part.text, _place(found.of, part), ORIGIN, _SURE)
     return item
 
 
@@ -134,7 +134,7 @@ def _joined(page: FoldedPage, parts: Sequence[RowPart]) -> ItemValue:
     lines = tuple(dict.fromkeys(part.cell.line for part in parts))
     confidence = min(place.confidence for place in places)
     source = Source(page.page, lines, box_around([each.box for each in places]), text, Match.EXACT, confidence)
-    return ItemValue(text, source, OF_ROW, _SURE)
+    return ItemValue(text, source, ORIGIN, _SURE)
 
 
 def _of_page(page: FoldedPage, printed: PrintedPages) -> list[_PrintedItem]:
