@@ -99,7 +99,9 @@ def test_an_integration_brings_its_command(wheels: Mapping[str, Path], tmp_path:
 
 
 def test_inkgate_papers_brings_document_types(wheels: Mapping[str, Path], tmp_path: Path) -> None:
-    alone = installed(tmp_path / "alone", wheels)("types", "contract")
+    alone = installed(tmp_path / "alone", wheels)("types", "passport")
     assert (alone.returncode, "The package inkgate-papers has more." in alone.stderr) == (2, True), alone.stderr
-    ended = installed(tmp_path / "both", wheels, "inkgate-papers")("types", "contract")
-    assert (ended.returncode, '"x-prose": true' in ended.stdout) == (0, True), ended.stderr
+    both = installed(tmp_path / "both", wheels, "inkgate-papers")
+    for name, has in (("contract", '"x-prose": true'), ("passport", '"mrz_check_digits"')):
+        ended = both("types", name)
+        assert (ended.returncode, has in ended.stdout) == (0, True), ended.stderr

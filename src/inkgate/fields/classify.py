@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from inkgate.fields.codes.barcodes import INVOICE_CODE, INVOICE_XML, barcode_proposals, has_code
+from inkgate.fields.codes.barcodes import INVOICE_XML, barcode_proposals, has_code
 from inkgate.fields.document_types import DocumentTypes, type_packages
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import evident, plain
@@ -16,8 +16,6 @@ from inkgate_client.types import PageResult
 _MAX_CHARACTERS: Final = 20_000
 """Maximum characters of the document's beginning: a type shows there."""
 _INVOICE: Final = "invoice"
-_OF_CODE: Final = {INVOICE_CODE: INVOICE_CODE, INVOICE_XML: _INVOICE}
-"""Types by the standard of a code that only documents of the type have."""
 _PAYMENTS: Final = ("epc_payment", "swiss_payment")
 """Standards of codes that invoices have, and sometimes other papers."""
 _MIN_FIELDS: Final = 3
@@ -30,17 +28,16 @@ _MIN_POINTS: Final = 2.0
 
 
 def classify(pages: Sequence[PageResult], types: DocumentTypes) -> FieldSchema:
-    """The type that a code tells: one that a package reads, such as a passport's machine-readable zone; the QR code of
-    a Chinese VAT invoice; the XML in an invoice's PDF; else the type with the most points for its words
-    (`x-recognise`: word to points) and for the values it has (`x-recognise-kinds`). Without enough points: an invoice
-    by the code for its payment, else a type without a name and fields.
+    """The type that a code tells, such as a passport's machine-readable zone or the XML in an invoice's PDF; else the
+    type with the most points for its words (`x-recognise`: word to points) and for the values it has
+    (`x-recognise-kinds`). Without enough points: an invoice by the code for its payment, else a type without a name and
+    fields.
     """
     for package in type_packages():
         if package.type_of is not None and (name := package.type_of(pages)) in types.schemas:
             return types.schemas[name]
-    for content, name in _OF_CODE.items():
-        if name in types.schemas and has_code(pages, content):
-            return types.schemas[name]
+    if _INVOICE in types.schemas and has_code(pages, INVOICE_XML):
+        return types.schemas[_INVOICE]
     points = _points_by_type(pages, types)
     best = max(points, key=lambda name: points[name], default="")
     if not best or points[best] < _MIN_POINTS:

@@ -14,7 +14,6 @@ from inkgate_client.fields.values import CODE, Check, Proposal
 from inkgate_client.types import Block, PageResult
 
 CODE_MISMATCH: Final = "code_mismatch"
-INVOICE_CODE: Final = "cn_vat_invoice"
 INVOICE_XML: Final = "invoice_xml"
 """What a PDF's invoice as XML counts as: a code that stands at no place of the page."""
 _OF_PAYER: Final = {"payee_name": "payer_name", "vat_id": "payer_vat_id"}
