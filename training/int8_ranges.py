@@ -26,6 +26,7 @@ from pathlib import Path
 
 import anyio
 import numpy as np
+from training.cascade import TUNING, pages_of_manifest
 
 from inkgate.caller import NO_CALLER
 from inkgate.documents.open import Opener
@@ -39,7 +40,6 @@ from inkgate.runtimes.openvino_graphs import openvino, ops
 from inkgate.settings import LimitSettings, PdfSettings, PpocrSettings
 from inkgate_bench.accuracy.manifest import Entry, load_manifest
 from inkgate_client.types import Document, Task
-from training.cascade import TUNING, pages_of_manifest
 
 SMALL, TINY = "small", "tiny"
 MIN_CHANNELS = 96

@@ -57,7 +57,9 @@ def with_int8(model: openvino.Model, ranges: Mapping[str, tuple[float, float]]) 
         bound = np.abs(numbers).max(axis=(1, 2, 3), keepdims=True)
         low, high = ops.constant(-bound), ops.constant(bound)
         convolution.input(0).replace_source_output(given[key].output(0))
-        convolution.input(1).replace_source_output(ops.fake_quantize(ops.constant(numbers), low, high, low, high, 255).output(0))
+        convolution.input(1).replace_source_output(
+            ops.fake_quantize(ops.constant(numbers), low, high, low, high, 255).output(0)
+        )
     return model
 
 
