@@ -196,12 +196,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("manifest", type=Path)
     parser.add_argument("--half", choices=(TUNING, JUDGING), default=JUDGING)
+    parser.add_argument("--every", type=int, default=1, help="read each page of this count only")
     parser.add_argument("--limits", type=float, nargs="*", default=[0.02, 0.04, 0.08])
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     chosen = {tuned.file for tuned in pages_of_manifest(arguments.manifest, arguments.half)}
-    entries = [entry for entry in load_manifest(arguments.manifest) if entry.file in chosen]
+    entries = [entry for entry in load_manifest(arguments.manifest) if entry.file in chosen][:: arguments.every]
     candidates = anyio.run(measure, entries, arguments.limits, arguments.rounds)
     characters = sum(map(len, candidates[0].texts.values()))
     print(f"{arguments.half} half: {len(entries)} pages, {characters} characters")

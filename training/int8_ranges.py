@@ -1,10 +1,11 @@
-"""Calibrates the recognizer for int8: measures the ranges of the inputs of its wide convolutions.
+"""Calibrates a recognizer for int8: measures the ranges of the inputs of its wide convolutions.
 
-    .venv/bin/python training/int8_ranges.py MANIFEST
+    .venv/bin/python -m training.int8_ranges MANIFEST --recognizer small
 
-MANIFEST (docs/guides/accuracy.md) lists documents like those that will be read. Every second image with a text is read,
-beginning with the first; the others are left to measure the accuracy of int8 (benchmarks/results/2026-11.md). Writes
-`src/inkgate/runtimes/weights/NAME.int8.json`; update its checksum in NOTICE.md yourself.
+MANIFEST (docs/guides/accuracy.md) lists documents like those that will be read. For the small recognizer, every second
+image with a text is read, beginning with the first; for the tiny one, the images of the tuning half
+(training/cascade.py). The others are left to measure the accuracy of int8 (benchmarks/results/2026-11.md,
+2026-11-30-cascade.md). Writes `src/inkgate/runtimes/weights/NAME.int8.json`; update its checksum in NOTICE.md yourself.
 
 Quantizes 1x1 convolutions with at least MIN_CHANNELS channels on both sides, except those of squeeze-and-excitation,
 which see one number a channel. The range of an input covers all of its values in LINES_WITHIN percent of the lines;
@@ -25,6 +26,7 @@ from pathlib import Path
 
 import anyio
 import numpy as np
+from training.cascade import TUNING, pages_of_manifest
 
 from inkgate.caller import NO_CALLER
 from inkgate.documents.open import Opener
@@ -39,11 +41,16 @@ from inkgate.settings import LimitSettings, PdfSettings, PpocrSettings
 from inkgate_bench.accuracy.manifest import Entry, load_manifest
 from inkgate_client.types import Document, Task
 
+SMALL, TINY = "small", "tiny"
 MIN_CHANNELS = 96
 LINES_A_DOCUMENT = 12
 """Maximum per document, so that a dense page does not outweigh many receipts."""
 LINES = 400
 LINES_WITHIN = 97
+SURE = {SMALL: (0.9, 12.0), TINY: (0.6, 27.0)}
+"""Minimum probability and logit, among the classes that are no Han characters, at which no Han character is likelier.
+Half of the columns of Han characters have less than the small model's: benchmarks/results/2026-11.md,
+2026-11-30-cascade.md."""
 
 
 class Watched:
@@ -73,9 +80,13 @@ class _WatchedColumns:
         return self._model.run(tensor)
 
 
-def calibrating(entries: Sequence[Entry]) -> list[Entry]:
+def calibrating(manifest: Path, recognizer: str) -> list[Entry]:
     """The documents to calibrate with."""
-    return [each for each in entries if each.opens and each.text and each.file.suffix != ".pdf"][::2]
+    images = [each for each in load_manifest(manifest) if each.opens and each.text and each.file.suffix != ".pdf"]
+    if recognizer == SMALL:
+        return images[::2]
+    tuning = {page.file for page in pages_of_manifest(manifest, TUNING)}
+    return [each for each in images if each.file in tuning]
 
 
 async def lines_of(entries: Sequence[Entry]) -> list[FloatArray]:
@@ -133,23 +144,29 @@ def with_zero(low: float, high: float) -> tuple[float, float]:
     return min(low, high * step / (step - 255)), max(high, low * (step - 255) / step)
 
 
-def written(model: Path, ranges: Mapping[str, tuple[float, float]]) -> str:
+def written(model: Path, ranges: Mapping[str, tuple[float, float]], sure: tuple[float, float]) -> str:
     """The file's content."""
     rows = ",\n".join(f'    "{name}": [{low:.7g}, {high:.7g}]' for name, (low, high) in ranges.items())
     checksum = hashlib.sha256(model.read_bytes()).hexdigest()
-    return f'{{\n  "model": "{model.name}",\n  "sha256": {json.dumps(checksum)},\n  "ranges": {{\n{rows}\n  }}\n}}\n'
+    first = f'"model": "{model.name}",\n  "sha256": {json.dumps(checksum)}'
+    final = f'"min_probability": {sure[0]},\n  "min_logit": {sure[1]}'
+    return f'{{\n  {first},\n  {final},\n  "ranges": {{\n{rows}\n  }}\n}}\n'
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Calibrates the recognizer for int8.")
+    parser = argparse.ArgumentParser(description="Calibrates a recognizer for int8.")
     parser.add_argument("manifest", type=Path)
-    parser.add_argument("--to", type=Path, default=files.int8_calibration(files.text_recognition()))
+    parser.add_argument("--recognizer", choices=(SMALL, TINY), default=SMALL)
+    parser.add_argument("--to", type=Path, help="default: beside the model files of this package")
     asked = parser.parse_args()
-    entries = calibrating(load_manifest(asked.manifest))
+    model = files.text_recognition() if asked.recognizer == SMALL else files.text_recognition_tiny()
+    to = asked.to or files.int8_calibration(model)
+    entries = calibrating(asked.manifest, asked.recognizer)
     lines = anyio.run(lines_of, entries)[:LINES]
-    ranges = extremes(openvino.Core().read_model(files.text_recognition()), lines)
-    asked.to.write_text(written(files.text_recognition(), {name: with_zero(*each) for name, each in ranges.items()}))
-    print(f"{asked.to.name}: {len(ranges)} convolutions, from {len(lines)} lines of {len(entries)} documents")
+    ranges = extremes(openvino.Core().read_model(model), lines)
+    widened = {name: with_zero(*each) for name, each in ranges.items()}
+    to.write_text(written(model, widened, SURE[asked.recognizer]))
+    print(f"{to.name}: {len(ranges)} convolutions, from {len(lines)} lines of {len(entries)} documents")
 
 
 if __name__ == "__main__":

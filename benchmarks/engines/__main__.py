@@ -1,10 +1,11 @@
-"""Compares the embedded engine with rapidocr and tesseract, alone and behind HTTP.
+"""Compares the embedded engine, in its three qualities, with other OCR packages, alone and behind HTTP.
 
     python -m benchmarks.engines --manifest MANIFEST --json FILE --markdown FILE
 
 All variants alternate in rounds of one run, so that ratios hold on a busy machine. Rates are medians over rounds,
 ratios medians of the rounds' ratios, and the latency of a page is its median over rounds. Documents: `sample`; peers:
-inkgate_bench.accuracy.peers. Memory, start-up and priority: benchmarks.engines.service.
+inkgate_bench.accuracy.peers, and packages in environments of their own: benchmarks.engines.others. Memory, start-up
+and priority: benchmarks.engines.service.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def measure(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """The report as Markdown, and all values."""
     pages = documents(options.manifest, options.documents)
     peers = [PEERS[name] for name in options.peers or PEERS]
-    raced = anyio.run(partial(race, pages, options.rounds, peers, options.clients))
+    others = {name: Path(python) for name, _, python in (each.partition("=") for each in options.others)}
+    raced = anyio.run(partial(race, pages, options.rounds, peers, options.clients, others))
     targets = report.race_targets(raced)
     sections = (_heading(options, pages), target_table(targets), report.race_tables(raced, pages))
     values = {"targets": [target.as_json() for target in targets], "race": report.race_json(raced, pages)}
@@ -55,6 +57,9 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=24, help="number of documents, evenly spread (24)")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peers", nargs="*", choices=list(PEERS), help="default: all")
+    parser.add_argument(
+        "--others", nargs="*", default=[], metavar="NAME=PYTHON", help="tools of other_tool.py and who runs them"
+    )
     parser.add_argument("--clients", nargs="*", type=int, default=CLIENTS)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path, help="file for the section of docs/contributing/benchmarks.md")

@@ -16,7 +16,7 @@ from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
 from inkgate.engines.choose import embedded_engine, page_analysis, runtime_of
 from inkgate.serving.batching import Batchers, BatchFigures
-from inkgate.settings import load_settings
+from inkgate.settings import Quality, load_settings
 from inkgate_bench.accuracy.manifest import Entry
 from inkgate_client.types import Document, Task
 
@@ -38,9 +38,9 @@ class OwnEngine:
 
 
 @asynccontextmanager
-async def started() -> AsyncIterator[OwnEngine]:
+async def started(quality: Quality = Quality.BEST) -> AsyncIterator[OwnEngine]:
     """The engine as the service starts it, with loaded models."""
-    settings = with_workers(load_settings(None))
+    settings = with_workers(load_settings(None, engine={"ppocr": {"quality": quality}}))
     runtime, workers = runtime_of(settings), pool_of(settings.engine.ppocr)
     batchers = Batchers(settings.engine.ppocr.batching)
     async with Opener(settings.limits, settings.pdf) as opener, anyio.create_task_group() as background:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from benchmarks.engines.child import client_of, serving
 from benchmarks.engines.closed import Pass, Read, Reader, closed_loop
+from benchmarks.engines.others import running
 from benchmarks.engines.own import started
 from benchmarks.engines.sample import data_of
 from inkgate.documents.open import Opener
 from inkgate.serving.batching import BatchFigures
-from inkgate.settings import load_settings
+from inkgate.settings import Quality, load_settings
 from inkgate_bench.accuracy.candidates import Candidate
 from inkgate_bench.accuracy.manifest import Entry
 from inkgate_bench.accuracy.peers import Peer, running_peer
 
 CLIENTS = (1, 2, 4, 8, 16)
 ENGINE, HTTP = "inkgate", "inkgate, HTTP"
+QUICKER = (Quality.BALANCED, Quality.FAST)
 TOGETHER = 8
 """Number of clients for which targets are set."""
 FULL_CARE = {"INKGATE_SERVING__DEGRADATION__ENABLED": "false"}
@@ -40,17 +43,23 @@ class Racer:
 class Race:
     """Results by participant and number of clients: one Pass for each round.
 
-    `figures`: of the recognizer's batcher in the engine alone, by number of clients, one for each round.
+    `figures`: of the recognizer's batcher in the engine alone, by number of clients, one for each round. `memory_mb`:
+    of those that have processes of their own, the peak of resident memory.
     """
 
     runtime: str
     versions: dict[str, str] = field(default_factory=dict)
     passes: dict[str, dict[int, list[Pass]]] = field(default_factory=dict)
     figures: dict[int, list[BatchFigures]] = field(default_factory=dict)
+    memory_mb: dict[str, float] = field(default_factory=dict)
 
 
-async def race(documents: Sequence[Entry], rounds: int, peers: Sequence[Peer], clients: Sequence[int]) -> Race:
-    """Runs all rounds. Each participant has read one page before the first."""
+async def race(
+    documents: Sequence[Entry], rounds: int, peers: Sequence[Peer], clients: Sequence[int], others: Mapping[str, Path]
+) -> Race:
+    """Runs all rounds. Each participant has read one page before the first. `others`: see `benchmarks.engines.others`,
+    Python by the name of the package.
+    """
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(started())
         result = Race(engine.runtime)
@@ -66,6 +75,11 @@ async def race(documents: Sequence[Entry], rounds: int, peers: Sequence[Peer], c
         # Participants alternate at each number of clients, since the result is their ratio.
         for count in clients:
             racers += [Racer(ENGINE, engine.read, (count,)), Racer(HTTP, over_http, (count,))]
+        for quality in QUICKER:
+            quicker = await stack.enter_async_context(started(quality))
+            racers += [Racer(f"{ENGINE}, {quality}", quicker.read, (count,)) for count in clients]
+        packages = [await stack.enter_async_context(running(name, python)) for name, python in others.items()]
+        racers += [Racer(package.name, package.read, (1,)) for package in packages]
         for peer in peers:
             tool = await stack.enter_async_context(running_peer(peer, opener))
             result.versions[peer.name] = tool.version
@@ -76,6 +90,7 @@ async def race(documents: Sequence[Entry], rounds: int, peers: Sequence[Peer], c
             for racer in racers:
                 if racer.rounds is None or number < racer.rounds:
                     await _run(racer, documents, result, engine.figures if racer.name == ENGINE else None)
+        result.memory_mb = {package.name: package.memory_mb for package in packages}
     return result
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.engines.closed import Pass, median_rate, median_ratio, page_latencies
 from benchmarks.engines.race import ENGINE, HTTP, TOGETHER, Race, lines_a_call, padding_waste
-from benchmarks.engines.sample import pooled_cer
+from benchmarks.engines.sample import mean_f1, pooled_cer
 from benchmarks.engines.targets import Target
 from benchmarks.figures import quantile, table
 from inkgate_bench.accuracy.manifest import Entry
@@ -22,18 +22,20 @@ def race_tables(found: Race, documents: Sequence[Entry]) -> str:
     for name, by_clients in found.passes.items():
         for clients, passes in by_clients.items():
             times = list(page_latencies(passes).values())
+            rates = [each.rate for each in passes]
             rows.append(
                 (
                     name,
                     clients,
-                    f"{median_rate(passes):.2f}",
+                    f"{median_rate(passes):.2f} ({min(rates):.2f} to {max(rates):.2f})",
                     _ratio(passes, _only(found, RAPIDOCR)),
                     _ratio(passes, _only(found, ON_OPENVINO)),
                     f"{quantile(times, 0.5):.2f}, {quantile(times, 0.95):.2f}",
-                    f"{pooled_cer(documents, passes[0].texts):.1f}",
+                    f"{pooled_cer(documents, passes[0].texts):.2f}",
+                    f"{mean_f1(documents, passes[0].texts):.2f}",
                 )
             )
-    head = ("reads", "clients", "pages/s", "to rapidocr", "to rapidocr on OpenVINO", "p50, p95 s", "CER %")
+    head = ("reads", "clients", "pages/s", "to rapidocr", "to rapidocr on OpenVINO", "p50, p95 s", "CER %", "F1 %")
     batches = [
         (
             clients,
@@ -43,9 +45,11 @@ def race_tables(found: Race, documents: Sequence[Entry]) -> str:
         )
         for clients, figures in found.figures.items()
     ]
+    memory = ", ".join(f"{name} {megabytes:.0f}" for name, megabytes in found.memory_mb.items())
     versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
     return (
-        f"{table(head, rows)}\n\n{versions}.\n\nLines that are read together (the engine alone, {found.runtime}):\n\n"
+        f"{table(head, rows)}\n\n{versions}. Peak of memory, MB: {memory or 'not measured'}.\n\n"
+        f"Lines that are read together (the engine alone, {found.runtime}):\n\n"
         f"{table(('clients', 'lines a call', 'padding %', 'wait of a line ms'), batches)}"
     )
 
@@ -87,6 +91,7 @@ def race_json(found: Race, documents: Sequence[Entry]) -> dict[str, Any]:
     return {
         "runtime": found.runtime,
         "versions": found.versions,
+        "memory_mb": found.memory_mb,
         "passes": [
             {
                 "name": name,
@@ -94,6 +99,7 @@ def race_json(found: Race, documents: Sequence[Entry]) -> dict[str, Any]:
                 "pages_per_s": [round(each.rate, 4) for each in passes],
                 "latency_s": {path: round(value, 4) for path, value in page_latencies(passes).items()},
                 "cer": pooled_cer(documents, passes[0].texts),
+                "f1": mean_f1(documents, passes[0].texts),
             }
             for name, by_clients in found.passes.items()
             for clients, passes in by_clients.items()

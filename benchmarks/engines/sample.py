@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from inkgate_bench.accuracy.manifest import Entry, load_manifest, load_text
-from inkgate_bench.accuracy.metrics import CharacterErrors, character_errors
+from inkgate_bench.accuracy.metrics import CharacterErrors, character_errors, f1
 
 T = TypeVar("T")
 FOLDERS = ("pages", "receipts")
@@ -62,3 +62,9 @@ def pooled_cer(documents: Sequence[Entry], texts: Mapping[str, str], *, fold_cas
         if entry.text is not None and entry.path in texts
     ]
     return 100 * CharacterErrors(sum(e.edits for e in errors), sum(e.characters for e in errors)).rate
+
+
+def mean_f1(documents: Sequence[Entry], texts: Mapping[str, str]) -> float:
+    """F1 of words in percent, the mean of the documents'. `texts` by the documents' paths."""
+    found = [f1(_truth(entry.text), texts[entry.path]) for entry in documents if entry.text and entry.path in texts]
+    return 100 * sum(found) / max(len(found), 1)

@@ -16,7 +16,8 @@ from inkgate.engines.ppocr.recognition import TextRecognizer
 from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.regions.cdla import CdlaLayout
 from inkgate.runtimes import models as files
-from inkgate.runtimes.choose import cpu_flags, int8_pays, is_calibrated, open_runtime
+from inkgate.runtimes.choose import is_calibrated, open_runtime
+from inkgate.runtimes.cpu import Cpu
 from inkgate.settings import PpocrSettings, Precision, RuntimeName
 from inkgate_bench.accuracy.metrics import character_errors
 from inkgate_client.types import Task
@@ -34,11 +35,12 @@ def another_version(tmp_path: Path) -> Path:
     return path
 
 
-def test_lines_read_the_same_as_in_float32() -> None:
+@pytest.mark.parametrize("model", [files.text_recognition(), files.text_recognition_tiny()])
+def test_lines_read_the_same_as_in_float32(model: Path) -> None:
     crops = [drawn_line(text) for text in LINES]
     for precision in (Precision.F32, Precision.INT8):
         runtime = open_runtime(RuntimeName.OPENVINO, precision, 1)
-        recognizer = TextRecognizer(runtime.open_columns(files.text_recognition()))
+        recognizer = TextRecognizer(runtime.open_columns(model))
         assert [recognizer.predict([crop])[0].text for crop in crops] == LINES
 
 
@@ -60,7 +62,7 @@ async def test_a_page_reads_nearly_the_same_as_in_float32() -> None:
 
 def test_it_is_what_auto_takes_where_it_pays() -> None:
     runtime = open_runtime(RuntimeName.OPENVINO, Precision.AUTO, 1)
-    assert ("int8" in runtime.name) == int8_pays(cpu_flags())
+    assert ("int8" in runtime.name) == Cpu.here().int8_pays
 
 
 def test_another_version_of_the_recogniser_is_refused(another_version: Path) -> None:

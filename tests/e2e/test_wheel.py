@@ -34,6 +34,7 @@ def test_it_holds_models_schema_types_and_licences_and_nothing_else_of_the_repos
         "inkgate/runtimes/weights/page_orientation.onnx",
         "inkgate/runtimes/weights/table_slanet_plus.onnx",
         "inkgate/runtimes/weights/PP-OCRv6_rec_small.int8.json",
+        "inkgate/runtimes/weights/PP-OCRv6_rec_tiny.int8.json",
         "inkgate/runtimes/weights/lone_glyphs.npz",
         "inkgate/runtimes/weights/NOTICE.md",
         "inkgate/cli/demo/samples/receipts/harbour-bakery.jpg",

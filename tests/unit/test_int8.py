@@ -1,4 +1,4 @@
-"""On which CPUs int8 pays, and for which file a model was calibrated."""
+"""On which CPUs int8 and bf16 pay, and for which file a model was calibrated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inkgate.runtimes import models as files
-from inkgate.runtimes.choose import cpu_flags, int8_pays
+from inkgate.runtimes.cpu import Cpu
 from inkgate.runtimes.models import Calibration, calibration_of
 
 ZEN_5 = (
@@ -34,34 +34,55 @@ def test_int8_pays_where_the_cpu_multiplies_and_adds_bytes() -> None:
         (NEOVERSE_V1, False),
         ("", False),
     ]
-    assert [(flags, found) for flags, pays in cases if (found := int8_pays(frozenset(flags.split()))) != pays] == []
+    found = [(flags, Cpu("", frozenset(flags.split())).int8_pays) for flags, _ in cases]
+    assert found == cases
+
+
+def test_bf16_pays_on_intel_with_amx_alone() -> None:
+    cases = [
+        ("AuthenticAMD", ZEN_5, True),
+        ("GenuineIntel", SAPPHIRE_RAPIDS, True),
+        ("GenuineIntel", SAPPHIRE_RAPIDS.replace(" amx_bf16 amx_tile amx_int8", ""), False),
+        ("", NEOVERSE_V1, True),
+        ("", "", True),
+    ]
+    found = [(vendor, flags, Cpu(vendor, frozenset(flags.split())).bf16_pays) for vendor, flags, _ in cases]
+    assert found == cases
 
 
 def test_flags_are_those_of_the_first_processor(tmp_path: Path) -> None:
     cpuinfo = tmp_path / "cpuinfo"
     cpuinfo.write_text(
-        "processor\t: 0\nflags\t\t: fpu avx2 avx_vnni\nvmx flags\t: ept\n\nprocessor\t: 1\nflags\t\t: fpu\n"
+        "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu avx2 avx_vnni\nvmx flags\t: ept\n\n"
+        "processor\t: 1\nvendor_id\t: GenuineIntel\nflags\t\t: fpu\n"
     )
-    assert cpu_flags(cpuinfo) == {"fpu", "avx2", "avx_vnni"}
+    assert Cpu.here(cpuinfo) == Cpu("GenuineIntel", frozenset({"fpu", "avx2", "avx_vnni"}))
 
 
 def test_nothing_is_known_of_arm_and_other_systems(tmp_path: Path) -> None:
     cpuinfo = tmp_path / "cpuinfo"
     cpuinfo.write_text(f"processor\t: 0\nFeatures\t: {NEOVERSE_V1}\n")
-    assert cpu_flags(cpuinfo) == frozenset()
-    assert cpu_flags(tmp_path / "missing") == frozenset()
+    assert Cpu.here(cpuinfo) == Cpu.here(tmp_path / "missing") == Cpu()
 
 
-def test_the_recogniser_is_calibrated_and_fits_the_installed_one() -> None:
-    calibration = calibration_of(files.text_recognition())
+RECOGNIZERS = pytest.mark.parametrize(
+    ("model", "convolutions"), [(files.text_recognition(), 28), (files.text_recognition_tiny(), 14)]
+)
+
+
+@RECOGNIZERS
+def test_the_recognizer_is_calibrated_and_fits_the_installed_one(model: Path, convolutions: int) -> None:
+    calibration = calibration_of(model)
     assert calibration is not None
-    assert calibration.fits(files.text_recognition())
-    assert len(calibration.ranges) == 28
+    assert calibration.fits(model)
+    assert len(calibration.ranges) == convolutions
 
 
-def test_zero_is_one_of_the_steps_of_every_range() -> None:
-    calibration = calibration_of(files.text_recognition())
+@RECOGNIZERS
+def test_zero_is_one_of_the_steps_of_every_range(model: Path, convolutions: int) -> None:
+    calibration = calibration_of(model)
     assert calibration is not None
+    assert len(calibration.ranges) == convolutions
     for low, high in calibration.ranges.values():
         assert low < 0 < high
         step = -low * 255 / (high - low)
@@ -69,8 +90,8 @@ def test_zero_is_one_of_the_steps_of_every_range() -> None:
 
 
 def test_it_is_written_down_what_the_ranges_are_for() -> None:
-    said = json.loads(files.int8_calibration(files.text_recognition()).read_text())
-    assert said["model"] == files.text_recognition().name
+    for model in (files.text_recognition(), files.text_recognition_tiny()):
+        assert json.loads(files.int8_calibration(model).read_text())["model"] == model.name
 
 
 def test_other_models_are_not_for_int8() -> None:

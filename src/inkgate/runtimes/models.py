@@ -43,7 +43,7 @@ def recognition_doubt() -> Path:
 
 
 def int8_calibration(model: Path) -> Path:
-    """Path of a model file's calibration for int8. Only `text_recognition` has one."""
+    """Path of a model file's calibration for int8. Only the recognizers have one."""
     return _WEIGHTS / f"{model.stem}.int8.json"
 
 
@@ -76,15 +76,19 @@ def lone_glyphs() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Which convolutions of a model run in int8, as determined by training/int8_ranges.py.
+    """Which convolutions of a recognizer run in int8, as determined by training/int8_ranges.py, and when the result
+    among its first classes is final: see `TwoHeads`.
 
     Attributes:
         sha256: of the calibrated model file.
         ranges: by the name of a convolution, the minimum and maximum of its input that int8 represents.
+        min_probability, min_logit: of the likeliest of the first classes.
     """
 
     sha256: str
     ranges: Mapping[str, tuple[float, float]]
+    min_probability: float = 1.0
+    min_logit: float = 0.0
 
     def fits(self, model: Path) -> bool:
         """Whether it is for this very file: another version may have the same names but other ranges."""
@@ -99,4 +103,5 @@ def calibration_of(model: Path) -> Calibration | None:
     if not path.exists():
         return None
     stored = json.loads(path.read_text(encoding="utf-8"))
-    return Calibration(stored["sha256"], {name: (low, high) for name, (low, high) in stored["ranges"].items()})
+    ranges = {name: (low, high) for name, (low, high) in stored["ranges"].items()}
+    return Calibration(stored["sha256"], ranges, stored["min_probability"], stored["min_logit"])

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from inkgate.runtimes.base import ColumnModel, Columns, FloatArray, IntArray, Model
 from inkgate.runtimes.compiled import alone
-from inkgate.runtimes.models import calibration_of
+from inkgate.runtimes.cpu import Cpu
+from inkgate.runtimes.models import Calibration, calibration_of
 from inkgate.runtimes.openvino_graphs import (
     classes_first,
     openvino,
@@ -28,13 +29,6 @@ _CACHED_KERNELS, _CACHED_KERNELS_OF_LINES = 1000, 2000
 """Kernel cache size per kind of layer and model: OpenVINO makes kernels for each input shape and keeps 5,000 of a kind
 by default. This many suffice for about twenty-five page sizes, and a hundred numbers and widths of lines, without
 recompiling, and bound memory for any input: benchmarks/results/2026-11.md."""
-_FASTER_IN_F32 = frozenset({"PP-OCRv6_rec_tiny.onnx"})
-"""Column models whose products are too small for bf16 to pay: processor time of this one 10.2 ms in f32, 14.1 in bf16,
-per line of 640 pixels (29.7 of the small one in int8), on an EPYC (Zen 5) that other programs shared."""
-_SURE = 0.9
-"""Minimum probability, among the first classes, at which the result is final."""
-_MIN_LOGIT = 12.0
-"""Minimum of its logit, too: half of the columns of Han characters have less."""
 _ROWS = (16, 32, 64)
 """Numbers of columns per call of the second product; beyond, multiples of the last: few, because each is another
 shape."""
@@ -58,15 +52,16 @@ class OpenVinoRuntime:
     gpu = False
 
     def __init__(self, threads: int, precision: str = "auto", cache: Path | None = None) -> None:
-        """`threads`: for one call of a model; 0: one per core. `precision`: `f32`, `bf16`, `auto`: bf16 if the CPU has
-        instructions for it; `int8`: calibrated models in int8, all others as in `auto`. `cache`: folder for compiled
+        """`threads`: for one call of a model; 0: one per core. `precision`: `f32`, `bf16`, `auto`: bf16 if the CPU is
+        faster in it; `int8`: calibrated models in int8, all others as in `auto`. `cache`: folder for compiled
         models.
         """
         self._core = _core()
         self._int8 = precision == "int8"
         floats = precision
         if precision in ("auto", "int8"):
-            floats = "bf16" if "BF16" in self._core.get_property(_DEVICE, "OPTIMIZATION_CAPABILITIES") else "f32"
+            known = "BF16" in self._core.get_property(_DEVICE, "OPTIMIZATION_CAPABILITIES")
+            floats = "bf16" if known and Cpu.here().bf16_pays else "f32"
         self.name = f"openvino int8+{floats}" if self._int8 else f"openvino {floats}"
         self._config: dict[str, Any] = {
             "PERFORMANCE_HINT": "LATENCY",
@@ -91,19 +86,23 @@ class OpenVinoRuntime:
         """Raises RuntimeError as `open`, and if the model does not end in a softmax."""
         model = self._model(path)
         metadata = _metadata(model)
-        if not self._int8 or calibration_of(path) is None:
-            floats = "f32" if path.name in _FASTER_IN_F32 else ""
-            return OpenVinoColumns(OpenVinoModel(self._of_lines(with_columns(model), floats), metadata))
+        calibration = self._calibration(path)
+        if calibration is None:
+            return OpenVinoColumns(OpenVinoModel(self._of_lines(with_columns(model)), metadata))
         classes = classes_first(metadata["character"].splitlines())
         first, second = (OpenVinoModel(self._of_lines(part), metadata) for part in split_last_product(model, classes))
-        return TwoHeads(first, second, classes)
+        return TwoHeads(first, second, classes, calibration)
 
-    def _of_lines(self, model: openvino.Model, floats: str = "") -> openvino.CompiledModel:
-        return self._compiled(model, _CACHED_KERNELS_OF_LINES, floats)
+    def _calibration(self, path: Path) -> Calibration | None:
+        """The model's, if it runs in int8."""
+        return calibration_of(path) if self._int8 else None
+
+    def _of_lines(self, model: openvino.Model) -> openvino.CompiledModel:
+        return self._compiled(model, _CACHED_KERNELS_OF_LINES)
 
     def _model(self, path: Path) -> openvino.Model:
         model = self._core.read_model(path)
-        calibration = calibration_of(path) if self._int8 else None
+        calibration = self._calibration(path)
         if calibration is None:
             return model
         if not calibration.fits(path):
@@ -113,18 +112,13 @@ class OpenVinoRuntime:
             )
         return with_int8(model, calibration.ranges)
 
-    def _compiled(
-        self, model: openvino.Model, kernels: int = _CACHED_KERNELS, floats: str = ""
-    ) -> openvino.CompiledModel:
-        """`floats`: the precision; empty: the runtime's."""
+    def _compiled(self, model: openvino.Model, kernels: int = _CACHED_KERNELS) -> openvino.CompiledModel:
         # By position only: OpenVINO's generated tensor names depend on what the process made before, so the cache would
         # not find the model again.
         for operation in model.get_ops():
             for output in operation.outputs():
                 output.get_tensor().set_names(set())
         config = {**self._config, "CPU_RUNTIME_CACHE_CAPACITY": kernels}
-        if floats:
-            config["INFERENCE_PRECISION_HINT"] = floats
         with alone(self._cache):
             return self._core.compile_model(model, _DEVICE, config)
 
@@ -166,17 +160,19 @@ class OpenVinoColumns:
 class TwoHeads:
     """A ColumnModel that computes its last product for few classes first, and for all of them only if needed.
 
-    The last product, to 18,710 classes, and the softmax over them take three tenths of the int8 recognition model's
-    time; 15,908 of the classes are Han characters. So each column is first computed for all other classes. If the
-    result is uncertain, the column is computed for all classes. If it is then a Han character, so are all columns of
-    its line, because in a line of Han characters some columns are always uncertain. Measured on the model that is
-    calibrated for int8, and used only for it: benchmarks/results/2026-11.md.
+    The last product and the softmax over all classes (18,710 of the small model) take three tenths of an int8
+    recognition model's time; more than eight in ten classes are Han characters. So each column is first computed
+    for all other classes. If the result is uncertain, the column is computed for all classes. If it is then a Han
+    character, so are all columns of its line, because in a line of Han characters some columns are always uncertain.
+    Measured on the models that are calibrated for int8, and used only for them: benchmarks/results/2026-11.md,
+    2026-11-30-cascade.md.
     """
 
-    def __init__(self, first: Model, second: Model, classes: IntArray) -> None:
+    def __init__(self, first: Model, second: Model, classes: IntArray, calibration: Calibration) -> None:
         """`first` and `second`: from `split_last_product`; `classes`: the classes computed first."""
         self.metadata = first.metadata
         self._first, self._second, self._classes = first, second, classes
+        self._min_probability, self._min_logit = calibration.min_probability, calibration.min_logit
         self._is_first = np.zeros(int(classes.max()) + 1, np.bool_)
         self._is_first[classes] = True
 
@@ -184,7 +180,7 @@ class TwoHeads:
         """Computes the outputs. A line's result does not depend on the other lines."""
         best, probability, last, max_logit, features = self._first.run(tensor)
         found = Columns(self._classes[best.astype(np.int32)], probability.copy(), last.copy())
-        unsure: _Mask = (probability < _SURE) | (max_logit < _MIN_LOGIT)
+        unsure: _Mask = (probability < self._min_probability) | (max_logit < self._min_logit)
         self._compute_all(found, features, unsure)
         with_han = ~self._is_first[found.best].all(axis=1, keepdims=True)
         self._compute_all(found, features, with_han & ~unsure)

@@ -53,10 +53,13 @@ def with_int8(model: openvino.Model, ranges: Mapping[str, tuple[float, float]]) 
         key = (source.get_node().get_friendly_name(), source.get_index())
         low, high = (ops.constant(np.float32(each)) for each in between)
         given.setdefault(key, ops.fake_quantize(source, low, high, low, high, 256))
-        bound = np.abs(weights.get_node().data).max(axis=(1, 2, 3), keepdims=True)
+        numbers = _numbers(weights)
+        bound = np.abs(numbers).max(axis=(1, 2, 3), keepdims=True)
         low, high = ops.constant(-bound), ops.constant(bound)
         convolution.input(0).replace_source_output(given[key].output(0))
-        convolution.input(1).replace_source_output(ops.fake_quantize(weights, low, high, low, high, 255).output(0))
+        convolution.input(1).replace_source_output(
+            ops.fake_quantize(ops.constant(numbers), low, high, low, high, 255).output(0)
+        )
     return model
 
 
@@ -178,7 +181,7 @@ def split_last_product(model: openvino.Model, classes: IntArray) -> tuple[openvi
     among all classes.
     """
     bias, product = _last_product(model)
-    features, weights = product.input_value(0), product.input_value(1).get_node().data
+    features, weights = product.input_value(0), _numbers(product.input_value(1))
     constants = [each for each in (bias.input_value(0), bias.input_value(1)) if each.get_node() is not product]
     of_bias = next(each.get_node().data for each in constants if each.get_node().get_type_name() == "Constant")
     of_bias = of_bias.reshape(-1)
@@ -192,6 +195,15 @@ def split_last_product(model: openvino.Model, classes: IntArray) -> tuple[openvi
     every = ops.softmax(_product(given.output(0), weights, of_bias).output(0), 2)
     of_all = [ops.result(output) for output in columns_of(every.output(0))]
     return openvino.Model(results, model.get_parameters()), openvino.Model(of_all, [given])
+
+
+def _numbers(weights: openvino.Output) -> FloatArray:
+    """The values of constant weights, which are stored as float32, or as int8 with scales."""
+    node = weights.get_node()
+    if node.get_type_name() == "Constant":
+        return np.asarray(node.data)
+    integers, scales = node.input_value(0).get_node(), node.input_value(1).get_node()
+    return np.asarray(integers.input_value(0).get_node().data * scales.data, np.float32)
 
 
 def _last_product(model: openvino.Model) -> tuple[openvino.Node, openvino.Node]:
