@@ -28,9 +28,10 @@ _CACHED_KERNELS, _CACHED_KERNELS_OF_LINES = 1000, 2000
 """Kernel cache size per kind of layer and model: OpenVINO makes kernels for each input shape and keeps 5,000 of a kind
 by default. This many suffice for about twenty-five page sizes, and a hundred numbers and widths of lines, without
 recompiling, and bound memory for any input: benchmarks/results/2026-11.md."""
-_FASTER_IN_F32 = frozenset({"PP-OCRv6_rec_tiny.onnx"})
-"""Column models whose products are too small for bf16 to pay: processor time of this one 10.2 ms in f32, 14.1 in bf16,
-per line of 640 pixels (29.7 of the small one in int8), on an EPYC (Zen 5) that other programs shared."""
+_FASTER_IN_F32 = frozenset({"PP-OCRv6_det_tiny.onnx", "PP-OCRv6_rec_tiny.onnx"})
+"""Models whose products are too small for bf16 to pay: processor time of the recognizer 10.2 ms in f32, 14.1 in bf16,
+per line of 640 pixels (29.7 of the small one in int8), on an EPYC (Zen 5) that other programs shared; of the detector,
+253 and 291 ms per 1600 by 1152 pixels on a Xeon without AMX."""
 _SURE = 0.9
 """Minimum probability, among the first classes, at which the result is final."""
 _MIN_LOGIT = 12.0
@@ -85,15 +86,14 @@ class OpenVinoRuntime:
     def open(self, path: Path) -> OpenVinoModel:
         """Raises RuntimeError if the file is not a model, or int8 is set and it is not the calibrated version."""
         model = self._model(path)
-        return OpenVinoModel(self._compiled(with_upsampling_last(model)), _metadata(model))
+        return OpenVinoModel(self._compiled(with_upsampling_last(model), floats=_floats_of(path)), _metadata(model))
 
     def open_columns(self, path: Path) -> ColumnModel:
         """Raises RuntimeError as `open`, and if the model does not end in a softmax."""
         model = self._model(path)
         metadata = _metadata(model)
         if not self._int8 or calibration_of(path) is None:
-            floats = "f32" if path.name in _FASTER_IN_F32 else ""
-            return OpenVinoColumns(OpenVinoModel(self._of_lines(with_columns(model), floats), metadata))
+            return OpenVinoColumns(OpenVinoModel(self._of_lines(with_columns(model), _floats_of(path)), metadata))
         classes = classes_first(metadata["character"].splitlines())
         first, second = (OpenVinoModel(self._of_lines(part), metadata) for part in split_last_product(model, classes))
         return TwoHeads(first, second, classes)
@@ -199,6 +199,11 @@ class TwoHeads:
         rows[0, : len(columns)] = columns
         best, probability, last = (output[0, : len(columns)] for output in self._second.run(rows))
         found.best[where], found.probability[where], found.last[where] = best, probability, last
+
+
+def _floats_of(path: Path) -> str:
+    """The precision of a model's file; empty: the runtime's."""
+    return "f32" if path.name in _FASTER_IN_F32 else ""
 
 
 def _rows(columns: int) -> int:

@@ -29,7 +29,7 @@ class Precision(StrEnum):
 
 
 class Quality(StrEnum):
-    """Which recognizers of the embedded engine read a page."""
+    """Which models of the embedded engine read a page."""
 
     FAST = "fast"
     BALANCED = "balanced"
@@ -82,7 +82,7 @@ class OnnxRuntimeSettings(Branch):
 class PpocrSettings(Branch):
     quality: Quality = Field(
         Quality.BEST,
-        description="`fast`: a tiny recognizer without Japanese, ș, ț, ơ and ư. `balanced`: the small one reads words "
+        description="`fast`: tiny models without Japanese, ș, ț, ơ and ư. `balanced`: the small one reads words "
         "that it doubts. `best`: the small one.",
     )
     longest_side: PositiveInt = Field(1600, description="Pages are shrunk to this longest side for detection.")
