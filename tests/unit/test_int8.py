@@ -1,4 +1,4 @@
-"""On which CPUs int8 pays, and for which file a model was calibrated."""
+"""On which CPUs int8 and bf16 pay, and for which file a model was calibrated."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from inkgate.runtimes import models as files
-from inkgate.runtimes.choose import cpu_flags, int8_pays
+from inkgate.runtimes.cpu import bf16_pays, cpu_flags, int8_pays
 from inkgate.runtimes.models import Calibration, calibration_of
 
 ZEN_5 = (
-    "fpu vme de pse tsc msr sse4_2 fma avx f16c avx2 avx512f avx512dq avx512bw avx512vl avx_vnni avx512_bf16 "
+    "fpu vme de pse tsc msr sse4_2 sse4a fma avx f16c avx2 avx512f avx512dq avx512bw avx512vl avx_vnni avx512_bf16 "
     "avx512vbmi avx512_vbmi2 gfni vaes avx512_vnni avx512_bitalg avx512_vp2intersect"
 )
 SAPPHIRE_RAPIDS = "fpu sse4_2 fma avx f16c avx2 avx512f avx_vnni avx512_bf16 avx512_vnni amx_bf16 amx_tile amx_int8"
@@ -35,6 +35,12 @@ def test_int8_pays_where_the_cpu_multiplies_and_adds_bytes() -> None:
         ("", False),
     ]
     assert [(flags, found) for flags, pays in cases if (found := int8_pays(frozenset(flags.split()))) != pays] == []
+
+
+def test_bf16_pays_with_amx_and_on_amd() -> None:
+    without_amx = " ".join(flag for flag in SAPPHIRE_RAPIDS.split() if not flag.startswith("amx_"))
+    cases = [(ZEN_5, True), (SAPPHIRE_RAPIDS, True), (without_amx, False), ("", True)]
+    assert [(flags, found) for flags, pays in cases if (found := bf16_pays(frozenset(flags.split()))) != pays] == []
 
 
 def test_flags_are_those_of_the_first_processor(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Set as AbstractSet
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,17 +9,12 @@ import structlog
 
 from inkgate.runtimes import models as files
 from inkgate.runtimes.base import Runtime
+from inkgate.runtimes.cpu import cpu_flags, int8_pays
 from inkgate.runtimes.onnx import OnnxRuntime
 from inkgate.runtimes.providers import ProviderRequest
 from inkgate.settings import Precision, RuntimeName
 
 log = structlog.get_logger(__name__)
-
-_MULTIPLY_ADDS = {"avx512_vnni", "avx_vnni", "amx_int8"}
-"""Instructions that multiply and add int8, in Linux's names. OpenVINO reports INT8 support on x86-64 CPUs without them,
-too, where it takes three instructions instead of one. ARM's (`asimddp`, `i8mm`) are left out on purpose: nothing was
-measured there."""
-_CPUINFO = Path("/proc/cpuinfo")
 
 
 def open_runtime(
@@ -59,18 +53,3 @@ def is_calibrated(model: Path) -> bool:
         log.warning("int8_not_used", model=model.name, reason="It is not the version calibrated for int8.")
         return False
     return True
-
-
-def int8_pays(flags: AbstractSet[str]) -> bool:
-    """Whether a CPU with these `flags` computes in int8 faster than in bf16 or f32: benchmarks/results/2026-11.md."""
-    return not _MULTIPLY_ADDS.isdisjoint(flags)
-
-
-def cpu_flags(cpuinfo: Path = _CPUINFO) -> frozenset[str]:
-    """The CPU's instruction sets, from Linux's `cpuinfo`. Empty on other systems and on ARM."""
-    try:
-        lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return frozenset()
-    found = (flags for name, _, flags in (line.partition(":") for line in lines) if name.strip() == "flags")
-    return frozenset(next(found, "").split())

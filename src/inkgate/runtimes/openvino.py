@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from inkgate.runtimes.base import ColumnModel, Columns, FloatArray, IntArray, Model
 from inkgate.runtimes.compiled import alone
+from inkgate.runtimes.cpu import bf16_pays, cpu_flags
 from inkgate.runtimes.models import calibration_of
 from inkgate.runtimes.openvino_graphs import (
     classes_first,
@@ -28,10 +29,9 @@ _CACHED_KERNELS, _CACHED_KERNELS_OF_LINES = 1000, 2000
 """Kernel cache size per kind of layer and model: OpenVINO makes kernels for each input shape and keeps 5,000 of a kind
 by default. This many suffice for about twenty-five page sizes, and a hundred numbers and widths of lines, without
 recompiling, and bound memory for any input: benchmarks/results/2026-11.md."""
-_FASTER_IN_F32 = frozenset({"PP-OCRv6_det_tiny.onnx", "PP-OCRv6_rec_tiny.onnx"})
-"""Models whose products are too small for bf16 to pay: processor time of the recognizer 10.2 ms in f32, 14.1 in bf16,
-per line of 640 pixels (29.7 of the small one in int8), on an EPYC (Zen 5) that other programs shared; of the detector,
-253 and 291 ms per 1600 by 1152 pixels on a Xeon without AMX."""
+_FASTER_IN_F32 = frozenset({"PP-OCRv6_rec_tiny.onnx"})
+"""Column models whose products are too small for bf16 to pay: processor time of this one 10.2 ms in f32, 14.1 in bf16,
+per line of 640 pixels (29.7 of the small one in int8), on an EPYC (Zen 5) that other programs shared."""
 _SURE = 0.9
 """Minimum probability, among the first classes, at which the result is final."""
 _MIN_LOGIT = 12.0
@@ -59,15 +59,16 @@ class OpenVinoRuntime:
     gpu = False
 
     def __init__(self, threads: int, precision: str = "auto", cache: Path | None = None) -> None:
-        """`threads`: for one call of a model; 0: one per core. `precision`: `f32`, `bf16`, `auto`: bf16 if the CPU has
-        instructions for it; `int8`: calibrated models in int8, all others as in `auto`. `cache`: folder for compiled
+        """`threads`: for one call of a model; 0: one per core. `precision`: `f32`, `bf16`, `auto`: bf16 if the CPU
+        computes faster in it; `int8`: calibrated models in int8, all others as in `auto`. `cache`: folder for compiled
         models.
         """
         self._core = _core()
         self._int8 = precision == "int8"
         floats = precision
         if precision in ("auto", "int8"):
-            floats = "bf16" if "BF16" in self._core.get_property(_DEVICE, "OPTIMIZATION_CAPABILITIES") else "f32"
+            has_bf16 = "BF16" in self._core.get_property(_DEVICE, "OPTIMIZATION_CAPABILITIES")
+            floats = "bf16" if has_bf16 and bf16_pays(cpu_flags()) else "f32"
         self.name = f"openvino int8+{floats}" if self._int8 else f"openvino {floats}"
         self._config: dict[str, Any] = {
             "PERFORMANCE_HINT": "LATENCY",
@@ -86,14 +87,15 @@ class OpenVinoRuntime:
     def open(self, path: Path) -> OpenVinoModel:
         """Raises RuntimeError if the file is not a model, or int8 is set and it is not the calibrated version."""
         model = self._model(path)
-        return OpenVinoModel(self._compiled(with_upsampling_last(model), floats=_floats_of(path)), _metadata(model))
+        return OpenVinoModel(self._compiled(with_upsampling_last(model)), _metadata(model))
 
     def open_columns(self, path: Path) -> ColumnModel:
         """Raises RuntimeError as `open`, and if the model does not end in a softmax."""
         model = self._model(path)
         metadata = _metadata(model)
         if not self._int8 or calibration_of(path) is None:
-            return OpenVinoColumns(OpenVinoModel(self._of_lines(with_columns(model), _floats_of(path)), metadata))
+            floats = "f32" if path.name in _FASTER_IN_F32 else ""
+            return OpenVinoColumns(OpenVinoModel(self._of_lines(with_columns(model), floats), metadata))
         classes = classes_first(metadata["character"].splitlines())
         first, second = (OpenVinoModel(self._of_lines(part), metadata) for part in split_last_product(model, classes))
         return TwoHeads(first, second, classes)
@@ -199,11 +201,6 @@ class TwoHeads:
         rows[0, : len(columns)] = columns
         best, probability, last = (output[0, : len(columns)] for output in self._second.run(rows))
         found.best[where], found.probability[where], found.last[where] = best, probability, last
-
-
-def _floats_of(path: Path) -> str:
-    """The precision of a model's file; empty: the runtime's."""
-    return "f32" if path.name in _FASTER_IN_F32 else ""
 
 
 def _rows(columns: int) -> int:
