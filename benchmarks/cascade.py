@@ -1,4 +1,4 @@
-"""What `engine.ppocr.quality` costs and saves: processor time by model and accuracy of the recognizers' cascade.
+"""What `engine.ppocr.quality` costs and saves: processor time by model, and accuracy.
 
     python -m benchmarks.cascade MANIFEST --half judging --limits 0.02 0.04 0.08 --rounds 2
 
@@ -36,7 +36,8 @@ from inkgate_bench.accuracy.metrics import character_errors, f1
 from inkgate_client.concurrency import Threads
 from inkgate_client.types import Document, Task
 
-DETECTION, TINY, SMALL = "PP-OCRv6_det_small.onnx", "PP-OCRv6_rec_tiny.onnx", "PP-OCRv6_rec_small.onnx"
+DETECTORS = ("PP-OCRv6_det_small.onnx", "PP-OCRv6_det_tiny.onnx")
+TINY, SMALL = "PP-OCRv6_rec_tiny.onnx", "PP-OCRv6_rec_small.onnx"
 Seconds = defaultdict[str, float]
 """By the model's file, and "page"."""
 
@@ -98,8 +99,8 @@ class Candidate:
     texts: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, Seconds] = field(default_factory=dict)
 
-    def of(self, name: str) -> float:
-        return sum(each[name] for each in self.seconds.values())
+    def of(self, *names: str) -> float:
+        return sum(each[name] for each in self.seconds.values() for name in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,18 +118,19 @@ class Reading:
         assert best.quick_recognizer is not None
         small, tiny = batchers(best.recognizer, "small"), batchers(best.quick_recognizer, "tiny")
         orientation = batchers(best.line_orientation, "orientation")
+        detectors = {quality: PpocrModels.load(self.runtime, quality).detector for quality in Quality}
 
-        def models(reader: LineReader, recognizer: LineReader) -> BatchedModels:
-            return BatchedModels(best.detector, best.page_orientation, reader, recognizer, orientation)
+        def models(quality: Quality, reader: LineReader, recognizer: LineReader) -> BatchedModels:
+            return BatchedModels(detectors[quality], best.page_orientation, reader, recognizer, orientation)
 
         return [
-            Candidate("best", Quality.BEST, models(small, small)),
-            Candidate("fast", Quality.FAST, models(tiny, tiny)),
+            Candidate("best", Quality.BEST, models(Quality.BEST, small, small)),
+            Candidate("fast", Quality.FAST, models(Quality.FAST, tiny, tiny)),
             *(
                 Candidate(
                     f"balanced {limit}",
                     Quality.BALANCED,
-                    models(Cascade(tiny, small, doubts, self.threads, limit), small),
+                    models(Quality.BALANCED, Cascade(tiny, small, doubts, self.threads, limit), small),
                 )
                 for limit in limits
             ),
@@ -170,14 +172,14 @@ def rows_of(candidates: Sequence[Candidate], entries: Sequence[Entry]) -> list[l
         truths = {entry.path: entry.text.read_text(encoding="utf-8") for entry in entries if entry.text}
         wrong = [character_errors(truth, each.texts[path]) for path, truth in truths.items()]
         other = [character_errors(text, each.texts[path]) for path, text in best.texts.items() if text]
-        small, tiny, page = each.of(SMALL), each.of(TINY), each.of("page")
+        small, tiny, detection, page = each.of(SMALL), each.of(TINY), each.of(*DETECTORS), each.of("page")
         rows.append(
             [
                 each.name,
                 f"{(small + tiny) / best.of(SMALL):.3f}",
                 f"{page / best.of('page'):.3f}",
-                *(f"{1000 * seconds / len(entries):.0f}" for seconds in (each.of(DETECTION), tiny, small)),
-                f"{1000 * (page - small - tiny - each.of(DETECTION)) / len(entries):.0f}",
+                *(f"{1000 * seconds / len(entries):.0f}" for seconds in (detection, tiny, small)),
+                f"{1000 * (page - small - tiny - detection) / len(entries):.0f}",
                 f"{100 * sum(one.edits for one in wrong) / sum(one.characters for one in wrong):.2f}",
                 f"{100 * sum(f1(truth, each.texts[path]) for path, truth in truths.items()) / len(truths):.2f}",
                 f"{100 * sum(one.edits for one in other) / sum(one.characters for one in other):.3f}",

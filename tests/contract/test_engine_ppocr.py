@@ -272,9 +272,13 @@ async def test_regions_are_those_of_the_upright_page(engine: PpOcr) -> None:
 
 @pytest.mark.parametrize(
     ("quality", "opened"),
-    [(Quality.FAST, ["tiny"]), (Quality.BALANCED, ["small", "tiny"]), (Quality.BEST, ["small"])],
+    [
+        (Quality.FAST, ["det_tiny", "rec_tiny"]),
+        (Quality.BALANCED, ["det_small", "rec_small", "rec_tiny"]),
+        (Quality.BEST, ["det_small", "rec_small"]),
+    ],
 )
-async def test_each_quality_reads_clear_print_with_its_recognizers(quality: Quality, opened: list[str]) -> None:
+async def test_each_quality_reads_clear_print_with_its_models(quality: Quality, opened: list[str]) -> None:
     runtime = OpeningRuntime(RUNTIME)
     settings = SETTINGS.model_copy(update={"quality": quality})
     engine = PpOcr(settings, PageAnalysis(OneBlock()), runtime)
@@ -284,7 +288,8 @@ async def test_each_quality_reads_clear_print_with_its_recognizers(quality: Qual
 
     assert [line.text for line in result.lines][:3] == TEXT
     assert [word.text for word in result.lines[0].words] == TEXT[0].split()
-    assert sorted(name.split("_")[-1] for name in runtime.opened if "_rec_" in name) == opened
+    names = (name.removeprefix("PP-OCRv6_") for name in runtime.opened)
+    assert sorted(name for name in names if name.startswith(("det_", "rec_"))) == opened
 
 
 @dataclass
@@ -337,8 +342,11 @@ async def test_a_degraded_page_is_read_once() -> None:
 LONE = ["Appendix A", "17", "Exhibit 3", "Notes"]
 
 
-async def test_a_lone_line_on_a_sheet_is_read(engine: PpOcr) -> None:
-    """The detector sees none of these lines of 12 to 14 points on A4 at 100 dpi, however clear."""
+@pytest.mark.parametrize("quality", [Quality.FAST, Quality.BEST])
+async def test_a_lone_line_on_a_sheet_is_read(quality: Quality) -> None:
+    """The small detector sees none of these lines of 12 to 14 points on A4 at 100 dpi, however clear."""
+    engine = PpOcr(SETTINGS.model_copy(update={"quality": quality}), PageAnalysis(OneBlock()), RUNTIME)
+    await engine.start()
     wrong = []
     for seed in range(10):
         rng = np.random.default_rng(seed)
@@ -354,6 +362,7 @@ async def test_a_lone_line_on_a_sheet_is_read(engine: PpOcr) -> None:
         result = await engine.read(ArrayPage(255 - sheet if dark else sheet), Task(detect_rotation=False), NO_CALLER)
         if [line.text for line in result.lines] != [text]:
             wrong.append((seed, text, px, dark, result.text))
+    await engine.stop()
     assert wrong == []
 
 

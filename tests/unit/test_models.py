@@ -27,6 +27,7 @@ def test_a_shipped_file_has_the_listed_checksum() -> None:
 def test_every_model_is_found_where_it_is_said_to_be() -> None:
     cases = [
         models.text_detection,
+        models.text_detection_tiny,
         models.text_recognition,
         models.text_recognition_tiny,
         models.line_orientation,

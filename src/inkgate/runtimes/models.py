@@ -25,6 +25,11 @@ def text_detection() -> Path:
     return _rapidocr("PP-OCRv6_det_small.onnx")
 
 
+def text_detection_tiny() -> Path:
+    """PP-OCRv6 tiny detection: as `text_detection`."""
+    return _WEIGHTS / "PP-OCRv6_det_tiny.onnx"
+
+
 def text_recognition() -> Path:
     """PP-OCRv6 small recognition: (N, 3, 48, W) float32 to (N, T, 18710) probabilities; alphabet in its metadata."""
     return _rapidocr("PP-OCRv6_rec_small.onnx")

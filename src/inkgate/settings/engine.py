@@ -29,7 +29,7 @@ class Precision(StrEnum):
 
 
 class Quality(StrEnum):
-    """Which recognizers of the embedded engine read a page."""
+    """Which models of the embedded engine read a page."""
 
     FAST = "fast"
     BALANCED = "balanced"
@@ -82,7 +82,7 @@ class OnnxRuntimeSettings(Branch):
 class PpocrSettings(Branch):
     quality: Quality = Field(
         Quality.BEST,
-        description="`fast`: a tiny recognizer without Japanese, ș, ț, ơ and ư. `balanced`: the small one reads words "
+        description="`fast`: tiny models without Japanese, ș, ț, ơ and ư. `balanced`: the small one reads words "
         "that it doubts. `best`: the small one.",
     )
     longest_side: PositiveInt = Field(1600, description="Pages are shrunk to this longest side for detection.")
@@ -111,7 +111,7 @@ class PpocrSettings(Branch):
     precision: Precision = Field(
         Precision.AUTO,
         description="Precision of OpenVINO; ONNX Runtime uses f32. `int8`: only parts of the recognizer. "
-        "`auto`: `int8` with VNNI or AMX, else `bf16` if the CPU has it, else `f32`.",
+        "`auto`: `int8` with VNNI or AMX, else `bf16` where it is faster, else `f32`.",
     )
     onnxruntime: OnnxRuntimeSettings = OnnxRuntimeSettings()
     cache: str = Field("auto", description="Folder for compiled models. `auto`: the user's cache folder. Empty: none.")

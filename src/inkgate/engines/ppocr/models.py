@@ -45,6 +45,7 @@ class PpocrModels:
     """The opened models. Each is safe from many threads at once and keeps no options.
 
     Attributes:
+        detector: the tiny one with `Quality.FAST`, else the small one.
         recognizer: the tiny one with `Quality.FAST`, else the small one.
         quick_recognizer: the tiny one, with `Quality.BALANCED` only.
     """
@@ -58,10 +59,11 @@ class PpocrModels:
     @classmethod
     def load(cls, runtime: Runtime, quality: Quality = Quality.BEST) -> PpocrModels:
         """Opens the model files that the quality needs, to run in this process. Blocking."""
-        recognition = files.text_recognition_tiny() if quality is Quality.FAST else files.text_recognition()
-        quick = quality is Quality.BALANCED
+        fast, quick = quality is Quality.FAST, quality is Quality.BALANCED
+        detection = files.text_detection_tiny() if fast else files.text_detection()
+        recognition = files.text_recognition_tiny() if fast else files.text_recognition()
         return cls(
-            TextDetector(runtime.open(files.text_detection())),
+            TextDetector(runtime.open(detection)),
             TextRecognizer(runtime.open_columns(recognition)),
             LineOrientation(runtime.open(files.line_orientation())),
             PageOrientation(runtime.open(files.page_orientation())),
