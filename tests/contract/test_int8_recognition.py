@@ -17,7 +17,7 @@ from inkgate.layout.analysis import PageAnalysis
 from inkgate.layout.regions.cdla import CdlaLayout
 from inkgate.runtimes import models as files
 from inkgate.runtimes.choose import is_calibrated, open_runtime
-from inkgate.runtimes.cpu import bf16_pays, cpu_flags, int8_pays
+from inkgate.runtimes.cpu import cpu_flags, int8_pays
 from inkgate.settings import PpocrSettings, Precision, RuntimeName
 from inkgate_bench.accuracy.metrics import character_errors
 from inkgate_client.types import Task
@@ -62,7 +62,6 @@ async def test_a_page_reads_nearly_the_same_as_in_float32() -> None:
 def test_it_is_what_auto_takes_where_it_pays() -> None:
     runtime = open_runtime(RuntimeName.OPENVINO, Precision.AUTO, 1)
     assert ("int8" in runtime.name) == int8_pays(cpu_flags())
-    assert "bf16" not in runtime.name or bf16_pays(cpu_flags())
 
 
 def test_another_version_of_the_recogniser_is_refused(another_version: Path) -> None:

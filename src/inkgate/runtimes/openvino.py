@@ -59,16 +59,17 @@ class OpenVinoRuntime:
     gpu = False
 
     def __init__(self, threads: int, precision: str = "auto", cache: Path | None = None) -> None:
-        """`threads`: for one call of a model; 0: one per core. `precision`: `f32`, `bf16`, `auto`: bf16 if the CPU
-        computes faster in it; `int8`: calibrated models in int8, all others as in `auto`. `cache`: folder for compiled
+        """`threads`: for one call of a model; 0: one per core. `precision`: `f32`, `bf16`, `auto`: bf16 if the CPU has
+        instructions for it; `int8`: calibrated models in int8, all others as in `auto`. `cache`: folder for compiled
         models.
         """
         self._core = _core()
         self._int8 = precision == "int8"
+        # For models of pages; those of lines stay in bf16, in which their limits were set.
+        self._floats = "" if precision == "bf16" or bf16_pays(cpu_flags()) else "f32"
         floats = precision
         if precision in ("auto", "int8"):
-            has_bf16 = "BF16" in self._core.get_property(_DEVICE, "OPTIMIZATION_CAPABILITIES")
-            floats = "bf16" if has_bf16 and bf16_pays(cpu_flags()) else "f32"
+            floats = "bf16" if "BF16" in self._core.get_property(_DEVICE, "OPTIMIZATION_CAPABILITIES") else "f32"
         self.name = f"openvino int8+{floats}" if self._int8 else f"openvino {floats}"
         self._config: dict[str, Any] = {
             "PERFORMANCE_HINT": "LATENCY",
@@ -87,7 +88,7 @@ class OpenVinoRuntime:
     def open(self, path: Path) -> OpenVinoModel:
         """Raises RuntimeError if the file is not a model, or int8 is set and it is not the calibrated version."""
         model = self._model(path)
-        return OpenVinoModel(self._compiled(with_upsampling_last(model)), _metadata(model))
+        return OpenVinoModel(self._compiled(with_upsampling_last(model), floats=self._floats), _metadata(model))
 
     def open_columns(self, path: Path) -> ColumnModel:
         """Raises RuntimeError as `open`, and if the model does not end in a softmax."""

@@ -111,7 +111,7 @@ class PpocrSettings(Branch):
     precision: Precision = Field(
         Precision.AUTO,
         description="Precision of OpenVINO; ONNX Runtime uses f32. `int8`: only parts of the recognizer. "
-        "`auto`: `int8` with VNNI or AMX, else `bf16` where it is faster, else `f32`.",
+        "`auto`: `int8` with VNNI or AMX, else `bf16` if the CPU has it, else `f32`.",
     )
     onnxruntime: OnnxRuntimeSettings = OnnxRuntimeSettings()
     cache: str = Field("auto", description="Folder for compiled models. `auto`: the user's cache folder. Empty: none.")

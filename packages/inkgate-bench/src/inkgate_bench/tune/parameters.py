@@ -16,7 +16,7 @@ from inkgate.engines.vlm.preset import Preset
 from inkgate.engines.vlm.presets import find_preset
 from inkgate.engines.workers.shares import usable_cpus, worker_count
 from inkgate.errors import InputRejected
-from inkgate.runtimes.cpu import bf16_pays, cpu_flags, int8_pays
+from inkgate.runtimes.cpu import cpu_flags, int8_pays
 from inkgate.settings import Settings as Tree
 from inkgate.telemetry.gpu import GpuUnavailable, NvmlReader
 from inkgate_bench.tune.heaviest import UploadLimits
@@ -258,5 +258,5 @@ def _preset_values(preset: Preset) -> Settings:
 def _ppocr_values(tree: Tree, cores: int) -> Settings:
     workers = worker_count(tree.engine.ppocr.workers, cores)
     flags = cpu_flags()
-    precision = "int8" if int8_pays(flags) else "bf16" if "avx512_bf16" in flags and bf16_pays(flags) else "f32"
+    precision = "int8" if int8_pays(flags) else "bf16" if "avx512_bf16" in flags else "f32"
     return {THREADS: max(1, cores // max(workers, 1)), WORKERS: workers or -1, PRECISION: precision}
