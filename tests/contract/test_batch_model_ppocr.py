@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inkgate.engines.ppocr.detection import DetectionInput, DetectionOptions, TextBoxes
+from inkgate.engines.ppocr.detection import DetectionInput, DetectionOptions, TextBoxes, TextDetector
 from inkgate.engines.ppocr.models import PpocrModels
 from inkgate.engines.ppocr.orientation import Rotation
 from inkgate.engines.ppocr.recognition import RecognizedText
+from inkgate.runtimes import models as files
 from inkgate.runtimes.choose import open_runtime
 from inkgate.serving.batching import BatchModel
 from inkgate.settings import Precision, Quality, RuntimeName
@@ -106,6 +107,18 @@ def test_the_smallest_item_is_answered(models: PpocrModels) -> None:
     assert len(models.recognizer.predict([dot])) == 1
     assert len(models.line_orientation.predict([dot])) == 1
     assert len(models.page_orientation.predict([dot])) == 1
+
+
+@pytest.mark.parametrize("name", [RuntimeName.ONNXRUNTIME, RuntimeName.OPENVINO])
+def test_the_tiny_detector_finds_the_lines_of_the_small_one(name: RuntimeName) -> None:
+    runtime = open_runtime(name, Precision.AUTO, threads=0)
+    page = DetectionInput(drawn(["Invoice 4711", "Two lines below", "Total 12.50"]), OPTIONS)
+    small, tiny = (
+        np.sort(TextDetector(runtime.open(path)).predict([page])[0].quads.mean(axis=1)[:, 1])
+        for path in (files.text_detection(), files.text_detection_tiny())
+    )
+    assert len(small) == 3
+    assert tiny == pytest.approx(small, abs=3)
 
 
 def test_an_upside_down_line_is_told_from_an_upright_one(models: PpocrModels) -> None:
