@@ -55,9 +55,10 @@ TOOLS: dict[str, Callable[[], Callable[[str], str]]] = {
 
 
 def main() -> None:
+    # Packages print to standard output what is none of an answer, also from C.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
     read = TOOLS[sys.argv[1]]()
-    # Packages print to standard output what is none of an answer.
-    answers, sys.stdout = sys.stdout, sys.stderr
     print(file=answers, flush=True)
     for line in sys.stdin:
         text = read(line.rstrip("\n"))

@@ -165,8 +165,7 @@ async def test_no_lone_character_is_silently_another(engine: PpOcr) -> None:
             printed = CHARACTERS[5 * round((row - 5.55) / 3) + round((column - 2.3) / 4.5)]
             wrong += [(name, printed, line.text)] if line.text != printed and line.confidence >= 0.9 else []
         assert len(lines) > 0.8 * len(CHARACTERS)
-    assert [each for each in wrong if len(each[1]) == 1] == []
-    assert len(wrong) <= 1
+    assert [each for each in wrong if each[1:] != ("2£", "2f")] == []
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,12 @@ import pytest
 from onnx import helper, numpy_helper
 
 from inkgate.runtimes.base import FloatArray
-from inkgate.runtimes.models import Calibration
 from inkgate.runtimes.openvino import TwoHeads
 from inkgate.runtimes.openvino_graphs import classes_first, openvino, split_last_product, with_columns
 
 CHARACTERS = ["a", "天", "b", "地", "c"]
 FIRST = np.array([0, 1, 3, 5, 6], np.int32)
-SURE = Calibration("", {}, min_probability=0.9, min_logit=12.0)
+SURE = {"min_probability": 0.9, "min_logit": 12.0}
 
 
 class ConstantModel:
@@ -61,7 +60,7 @@ def test_han_characters_are_asked_last() -> None:
 
 def test_who_is_sure_is_not_asked_again() -> None:
     second = ClassFeatureModel()
-    found = TwoHeads(said([[0.95, 1]], [[20, 20]], [[3, 3]]), second, FIRST, SURE).run(np.zeros(0, np.float32))
+    found = TwoHeads(said([[0.95, 1]], [[20, 20]], [[3, 3]]), second, FIRST, **SURE).run(np.zeros(0, np.float32))
     assert found.best.tolist() == [[3, 3]]
     assert found.probability[0] == pytest.approx([0.95, 1])
     assert second.asked == []
@@ -71,7 +70,7 @@ def test_who_is_sure_is_not_asked_again() -> None:
 def test_who_is_unsure_is_asked_for_all(probability: float, most: float) -> None:
     second = ClassFeatureModel()
     first = said([[0.95, probability]], [[20, most]], [[3, 5]])
-    found = TwoHeads(first, second, FIRST, SURE).run(np.zeros(0, np.float32))
+    found = TwoHeads(first, second, FIRST, **SURE).run(np.zeros(0, np.float32))
     assert found.best.tolist() == [[3, 5]]
     assert found.probability[0] == pytest.approx([0.95, 0.8])
     assert found.last[0] == pytest.approx([0, 0.1])
@@ -81,7 +80,7 @@ def test_who_is_unsure_is_asked_for_all(probability: float, most: float) -> None
 def test_where_one_is_a_han_character_its_whole_line_is_asked_for_all() -> None:
     second = ClassFeatureModel()
     first = said([[0.5, 0.95], [0.95, 0.95]], [[20, 20], [20, 20]], [[2, 4], [4, 4]])
-    found = TwoHeads(first, second, FIRST, SURE).run(np.zeros(0, np.float32))
+    found = TwoHeads(first, second, FIRST, **SURE).run(np.zeros(0, np.float32))
     assert found.best.tolist() == [[2, 4], [3, 3]]
 
 

@@ -16,7 +16,7 @@ from inkgate.extraction.text_model import TextModelServer
 from inkgate.extraction.wanted import CheckedFields, wanted_fields
 from inkgate.fields.classify import classify, may_be
 from inkgate.fields.document_types import DocumentTypes, TypeFileInvalid
-from inkgate.fields.extract import answer
+from inkgate.fields.extract import answer, unknown_checks
 from inkgate.fields.proposed import model_proposals, proposed
 from inkgate.fields.schema import FieldSchema
 from inkgate.service.reader import CheckedOptions
@@ -156,6 +156,12 @@ def field_finder(settings: Settings) -> FieldFinder:
         types = DocumentTypes.load(map(Path, settings.fields.types))
     except TypeFileInvalid as error:
         raise InputRejected("feature_unavailable", f"`fields.types`: {error}") from error
+    for name, schema in types.schemas.items():
+        if missing := ", ".join(unknown_checks(schema)):
+            detail = f"the document type {name} names checks that no installed package has: {missing}"
+            raise InputRejected(
+                "feature_unavailable", f"`fields.types`: {detail}. The package inkgate-papers has more."
+            )
     terms = load_terms(settings.fields.terms, "fields.terms")
     configured = settings.fields.text_model
     known = [load_terms(settings.terms.files, "terms.files"), terms] if configured.url else []

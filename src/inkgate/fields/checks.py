@@ -8,7 +8,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
-from inkgate.fields.document_types import package_checks
+from inkgate.fields.document_types import FieldCheck, package_checks
 from inkgate.fields.invoice_checks import INVOICE_CHECKS
 from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.accounts import iban_holds, vat_id_holds
@@ -31,9 +31,14 @@ DISCOUNT: Final = re.compile(
 """How items are described that lower the sum."""
 
 
+def known_checks() -> Mapping[str, FieldCheck]:
+    """The checks over fields alone, by code: inkgate's own and those of installed packages."""
+    return {**CHECKS, **package_checks()}
+
+
 def run_checks(fields: Fields, codes: Sequence[str]) -> tuple[Check, ...]:
     """The checks named by `codes` whose fields were found; unknown codes and missing fields check nothing."""
-    known = {**CHECKS, **package_checks()}
+    known = known_checks()
     found = (known[code](fields) for code in codes if code in known)
     return tuple(check for check in found if check is not None)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
+
+import structlog
 
 from inkgate.fields.codes.barcodes import INVOICE_XML, barcode_proposals, has_code
 from inkgate.fields.document_types import DocumentTypes, type_packages
@@ -12,6 +14,8 @@ from inkgate.fields.kinds import KINDS
 from inkgate.fields.kinds.base import evident, plain
 from inkgate.fields.schema import FieldSchema
 from inkgate_client.types import PageResult
+
+log = structlog.get_logger(__name__)
 
 _MAX_CHARACTERS: Final = 20_000
 """Maximum characters of the document's beginning: a type shows there."""
@@ -33,8 +37,8 @@ def classify(pages: Sequence[PageResult], types: DocumentTypes) -> FieldSchema:
     (`x-recognise-kinds`). Without enough points: an invoice by the code for its payment, else a type without a name and
     fields.
     """
-    for package in type_packages():
-        if package.type_of is not None and (name := package.type_of(pages)) in types.schemas:
+    for name in _told(pages):
+        if name in types.schemas:
             return types.schemas[name]
     if _INVOICE in types.schemas and has_code(pages, INVOICE_XML):
         return types.schemas[_INVOICE]
@@ -45,6 +49,17 @@ def classify(pages: Sequence[PageResult], types: DocumentTypes) -> FieldSchema:
             return types.schemas[_INVOICE]
         return FieldSchema("", (), {})
     return types.schemas[best]
+
+
+def _told(pages: Sequence[PageResult]) -> Iterator[str]:
+    """What the codes that packages know tell of the type."""
+    for package in type_packages():
+        if package.type_of is not None:
+            try:
+                yield package.type_of(pages)
+            except Exception as error:  # noqa: BLE001 - it is asked about documents of all types
+                # The error's text may have values of the document.
+                log.warning("type_of_failed", folder=package.folder.name, error=type(error).__name__)
 
 
 def may_be(pages: Sequence[PageResult], schema: FieldSchema, types: DocumentTypes) -> bool:

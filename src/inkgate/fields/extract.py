@@ -11,9 +11,9 @@ from decimal import Decimal
 from typing import Final, cast
 
 from inkgate.fields.calibrated import MEASURED, ORIGIN, Knots, calibrated, is_placed, on_curve
-from inkgate.fields.checks import SUBTOTAL_PLUS_TAX, run_checks, with_adjustments
+from inkgate.fields.checks import SUBTOTAL_PLUS_TAX, known_checks, run_checks, with_adjustments
 from inkgate.fields.codes.barcodes import CODE_MISMATCH, mismatch_checks
-from inkgate.fields.document_types import codes_of
+from inkgate.fields.document_types import codes_of, type_packages
 from inkgate.fields.folded import FoldedPage, box_around, fold, glue
 from inkgate.fields.ground import Effort, ground_copied, ground_sum, ground_text, ground_value, own_place
 from inkgate.fields.invoice_checks import PASSED_BY_MOST, REQUIRED_MISSING, required_missing
@@ -69,6 +69,16 @@ _KINDS_OF_TYPE: Final = {"string": None, "number": _NUMBERS, "integer": _NUMBERS
 """Kinds that make values of a JSON type; None: all. Free objects are not found yet."""
 
 
+_OF_PAGES: Final = {UNREAD: unread_labels, ISSUER: other_issuer}
+"""Checks that look at the pages, too."""
+
+
+def unknown_checks(schema: FieldSchema) -> tuple[str, ...]:
+    """The codes of checks that a schema names and nothing that is installed has."""
+    codes = {name for package in type_packages() for code in package.codes for name in (code.check, code.contradiction)}
+    return tuple(sorted(set(schema.checks) - {REQUIRED_MISSING, *known_checks(), *_OF_PAGES, *codes}))
+
+
 def answer(
     pages: Sequence[PageResult],
     schema: FieldSchema,
@@ -100,7 +110,7 @@ def answer(
         checks = with_adjustments(checks, fields, shifts_on(printed))
     if whole and REQUIRED_MISSING in schema.checks and (missing := required_missing(fields, schema.required)):
         checks = (*checks, missing)
-    for code, check in ((UNREAD, unread_labels), (ISSUER, other_issuer)):
+    for code, check in _OF_PAGES.items():
         if (whole or code != UNREAD) and code in schema.checks and (made := check(printed, fields)):
             checks = (*checks, made)
     contradictions = {CODE_MISMATCH, *(code.contradiction for code in codes)}

@@ -14,8 +14,10 @@ from inkgate.caller import Caller
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.extraction.finder import FieldFinder
 from inkgate.extraction.wanted import CheckedFields
-from inkgate.fields.checks import run_checks
+from inkgate.fields.checks import known_checks, run_checks
+from inkgate.fields.invoice_checks import REQUIRED_MISSING, required_missing
 from inkgate.fields.items import MAX_ITEMS, array_of
+from inkgate.fields.lists import MAX_VALUES, is_list
 from inkgate.fields.result import data_of, is_doubtful, item_path, status_of
 from inkgate.fields.schema import FieldSchema, Leaf
 from inkgate.jobs.job import Job, JobFields
@@ -25,7 +27,7 @@ from inkgate.service.reader import CheckedOptions
 from inkgate_client.fields.as_json import extraction_to_dict
 from inkgate_client.fields.asked import WantedFields
 from inkgate_client.fields.values import Check, Extraction, ExtractionStatus, FieldStatus, FieldValue
-from inkgate_client.types import DocumentResult
+from inkgate_client.types import DocumentResult, JsonValue
 
 PART_PAGES: Final = 100
 _BETTER: Final = (FieldStatus.FOUND, FieldStatus.UNCERTAIN, FieldStatus.CONFLICT, FieldStatus.INVALID)
@@ -115,6 +117,8 @@ def merged(parts: Sequence[Extraction], schema: FieldSchema) -> Extraction:
     for leaf in schema.leaves:
         if not leaf.in_array:
             fields[leaf.path] = _best([part.fields[leaf.path] for part in parts if leaf.path in part.fields])
+        elif is_list(leaf):
+            _add_values(fields, leaf, parts)
         elif array := array_of(leaf):
             counts[array] = _add_items(fields, leaf, parts)
     checks = _checks(parts, fields, schema)
@@ -153,6 +157,19 @@ def _add_items(fields: dict[str, FieldValue], leaf: Leaf, parts: Sequence[Extrac
     return count
 
 
+def _add_values(fields: dict[str, FieldValue], leaf: Leaf, parts: Sequence[Extraction]) -> None:
+    """Adds the values of a list, each once."""
+    prefix = leaf.path.removesuffix("-")
+    added: dict[JsonValue, None] = {}
+    for part in parts:
+        found = (part.fields.get(f"{prefix}{number}") for number in range(MAX_VALUES))
+        for field in found:
+            if field is not None and field.value not in added and len(added) < MAX_VALUES:
+                path = f"{prefix}{len(added)}"
+                fields[path] = replace(field, path=path)
+                added[field.value] = None
+
+
 def _at(data: object, names: Sequence[str]) -> object:
     for name in names:
         data = data.get(name) if isinstance(data, Mapping) else None
@@ -160,9 +177,12 @@ def _at(data: object, names: Sequence[str]) -> object:
 
 
 def _checks(parts: Sequence[Extraction], fields: Mapping[str, FieldValue], schema: FieldSchema) -> tuple[Check, ...]:
+    """Those over fields alone are made again over the whole; others, which looked at the parts' pages, are kept."""
     own = run_checks(fields, schema.checks)
-    codes = {check.code for check in own} | set(schema.checks)
-    of_parts = (check for part in parts for check in part.checks if check.code not in codes)
+    if REQUIRED_MISSING in schema.checks and (missing := required_missing(fields, schema.required)):
+        own = (*own, missing)
+    again = {REQUIRED_MISSING, *known_checks()}
+    of_parts = (check for part in parts for check in part.checks if check.code not in again)
     return (*own, *dict.fromkeys(of_parts))
 
 

@@ -87,13 +87,13 @@ class Calibration:
     Attributes:
         sha256: of the calibrated model file.
         ranges: by the name of a convolution, the minimum and maximum of its input that int8 represents.
-        min_probability, min_logit: of the likeliest of the first classes.
+        min_probability, min_logit: of the likeliest of the first classes; None: all classes are computed at once.
     """
 
     sha256: str
     ranges: Mapping[str, tuple[float, float]]
-    min_probability: float = 1.0
-    min_logit: float = 0.0
+    min_probability: float | None = None
+    min_logit: float | None = None
 
     def fits(self, model: Path) -> bool:
         """Whether it is for this very file: another version may have the same names but other ranges."""
@@ -109,4 +109,4 @@ def calibration_of(model: Path) -> Calibration | None:
         return None
     stored = json.loads(path.read_text(encoding="utf-8"))
     ranges = {name: (low, high) for name, (low, high) in stored["ranges"].items()}
-    return Calibration(stored["sha256"], ranges, stored["min_probability"], stored["min_logit"])
+    return Calibration(stored["sha256"], ranges, stored.get("min_probability"), stored.get("min_logit"))

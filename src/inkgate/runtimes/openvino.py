@@ -87,11 +87,11 @@ class OpenVinoRuntime:
         model = self._model(path)
         metadata = _metadata(model)
         calibration = self._calibration(path)
-        if calibration is None:
+        if calibration is None or calibration.min_probability is None or calibration.min_logit is None:
             return OpenVinoColumns(OpenVinoModel(self._of_lines(with_columns(model)), metadata))
         classes = classes_first(metadata["character"].splitlines())
         first, second = (OpenVinoModel(self._of_lines(part), metadata) for part in split_last_product(model, classes))
-        return TwoHeads(first, second, classes, calibration)
+        return TwoHeads(first, second, classes, calibration.min_probability, calibration.min_logit)
 
     def _calibration(self, path: Path) -> Calibration | None:
         """The model's, if it runs in int8."""
@@ -160,19 +160,22 @@ class OpenVinoColumns:
 class TwoHeads:
     """A ColumnModel that computes its last product for few classes first, and for all of them only if needed.
 
-    The last product and the softmax over all classes (18,710 of the small model) take three tenths of an int8
-    recognition model's time; more than eight in ten classes are Han characters. So each column is first computed
+    The last product, to 18,710 classes, and the softmax over them take three tenths of the int8 recognition model's
+    time; 15,908 of the classes are Han characters. So each column is first computed
     for all other classes. If the result is uncertain, the column is computed for all classes. If it is then a Han
     character, so are all columns of its line, because in a line of Han characters some columns are always uncertain.
-    Measured on the models that are calibrated for int8, and used only for them: benchmarks/results/2026-11.md,
-    2026-11-30-cascade.md.
+    Measured on the small model in int8, and used only for it: benchmarks/results/2026-11.md.
     """
 
-    def __init__(self, first: Model, second: Model, classes: IntArray, calibration: Calibration) -> None:
-        """`first` and `second`: from `split_last_product`; `classes`: the classes computed first."""
+    def __init__(
+        self, first: Model, second: Model, classes: IntArray, min_probability: float, min_logit: float
+    ) -> None:
+        """`first` and `second`: from `split_last_product`; `classes`: the classes computed first; the least probability
+        and logit among them that are certain.
+        """
         self.metadata = first.metadata
         self._first, self._second, self._classes = first, second, classes
-        self._min_probability, self._min_logit = calibration.min_probability, calibration.min_logit
+        self._min_probability, self._min_logit = min_probability, min_logit
         self._is_first = np.zeros(int(classes.max()) + 1, np.bool_)
         self._is_first[classes] = True
 

@@ -13,13 +13,14 @@ from datetime import UTC, date, datetime
 from itertools import pairwise
 from typing import Final
 
+from inkgate_client.concurrency import pause
 from inkgate_client.types import PageResult
 
 _TO_DIGITS: Final = str.maketrans("OQDILZSBG", "000112586")
 _CONFUSIONS: Final = {"O": "0", "Q": "0", "D": "0", "I": "1", "Z": "2", "S": "5", "B": "8"}
 """Letters in a number that may be digits. Not L and G: a check digit is the same with 1 and 6 instead."""
 _TO_LETTERS: Final = str.maketrans("012568", "OIZSGB")
-_FILLERS: Final = str.maketrans({"«": "<<", "‹": "<", "≤": "<", "＜": "<", " ": None})
+_FILLERS: Final = str.maketrans({"«": "<<", "‹": "<", "≤": "<", "＜": "<", "Λ": "<", " ": None})
 _K_FOR_FILLERS = re.compile(r"<[K<]{2,}$")
 """OCR reads fillers as K; no check digit covers names."""
 _AMONG_FILLERS = re.compile(r"(?<=<)[^A-Z0-9<](?=<|$)")
@@ -147,6 +148,7 @@ def _zones(page: PageResult) -> Iterator[Mrz]:
     for layout in _LAYOUTS:
         fitting = [(at, fitted) for at, text in candidates if (fitted := _fitted(text, layout.length))]
         for start in range(len(fitting) - layout.lines + 1):
+            pause()
             zone = fitting[start : start + layout.lines]
             near = all(second - first <= _SLACK for (first, _), (second, _) in pairwise(zone))
             texts = [text for _, text in zone]
