@@ -13,6 +13,7 @@ import pytest
 from inkgate.runtimes import models as files
 from inkgate.runtimes.base import FloatArray, Runtime
 from inkgate.runtimes.choose import open_runtime
+from inkgate.runtimes.memory import release_kept_memory
 from inkgate.runtimes.onnx import OnnxRuntime
 from inkgate.settings import Precision, RuntimeName
 from support.ppocr import drawn_line
@@ -73,6 +74,16 @@ def test_outputs_and_metadata_are_those_of_the_file(runtime: Runtime) -> None:
         assert found.dtype == np.float32
         assert found.shape == expected.shape
     assert list(runtime.open_columns(files.text_recognition()).metadata) == ["character"]
+
+
+def test_a_model_computes_the_same_after_it_released_its_memory(runtime: Runtime) -> None:
+    model = runtime.open_columns(files.text_recognition())
+    tensor = line("Invoice")
+    before = model.run(tensor)
+    release_kept_memory()
+    after = model.run(tensor)
+    assert np.array_equal(before.best, after.best)
+    assert np.array_equal(before.probability, after.probability)
 
 
 def test_calls_from_many_threads_do_not_mix(runtime: Runtime) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import pytest
+from structlog.testing import capture_logs
 
 from inkgate.errors import InputRejected
-from inkgate.extraction.finder import FieldFinder
+from inkgate.extraction.finder import FieldFinder, field_finder
 from inkgate.extraction.wanted import CheckedFields
 from inkgate.fields.classify import classify
-from inkgate.fields.document_types import DocumentTypes, package_checks, package_rules, type_packages
-from inkgate.settings import FieldsSettings
+from inkgate.fields.document_types import DocumentTypes, TypePackage, package_checks, package_rules, type_packages
+from inkgate.settings import FieldsSettings, Settings
 from inkgate_client.fields.values import ExtractionStatus
 from inkgate_client.types import PageResult
 from support.receipts import RECEIPT, page
@@ -32,6 +36,23 @@ TYPES = DocumentTypes.load()
 def test_a_type_shows_in_its_words(text: str, name: str) -> None:
     pages = [page(text)] if text else [PageResult(0)]
     assert classify(pages, TYPES).name == name
+
+
+def test_a_package_that_fails_keeps_no_document_from_its_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(pages: Sequence[PageResult]) -> str:
+        raise ValueError(pages[0].text)
+
+    monkeypatch.setattr("inkgate.fields.classify.type_packages", lambda: (TypePackage(Path(), type_of=fails),))
+    with capture_logs() as logs:
+        assert classify([page(RECEIPT)], TYPES).name == "receipt"
+    assert [(log["event"], log["error"]) for log in logs] == [("type_of_failed", "ValueError")]
+
+
+def test_a_type_that_names_checks_which_nobody_has_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "pass.yaml").write_text("name: pass\nx-checks: [zone_digits, iban_check_digits]\nproperties: {a: {}}\n")
+    settings = Settings(fields=FieldsSettings(types=[str(tmp_path)]))
+    with pytest.raises(InputRejected, match=r"pass names checks .* has: zone_digits\."):
+        field_finder(settings)
 
 
 def test_a_page_without_lines_shows_it_in_its_text() -> None:

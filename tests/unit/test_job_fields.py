@@ -52,6 +52,24 @@ def test_the_best_value_is_kept_and_items_follow_each_other() -> None:
     assert whole.status is ExtractionStatus.COMPLETE
 
 
+def test_lists_follow_each_other_with_each_value_once() -> None:
+    items = {"type": "array", "items": {"type": "string", "x-kind": "email"}}
+    schema = FieldSchema.of({"type": "object", "properties": {"mails": items}})
+    parts = [answer([page(text)], schema, {}) for text in ("ann@example.com", "ann@example.com\nbob@example.com")]
+    whole = merged(parts, schema)
+    assert whole.data == {"mails": ["ann@example.com", "bob@example.com"]}
+    assert whole.fields["/mails/1"].path == "/mails/1"
+
+
+def test_checks_that_need_a_parts_pages_are_kept_and_the_others_made_again() -> None:
+    schema = replace(SCHEMA, checks=("mrz_check_digits", "subtotal_plus_tax"))
+    code = Check("mrz_check_digits", passed=False, paths=("/total",), detail="")
+    sums = Check("subtotal_plus_tax", passed=False, paths=("/total",), detail="")
+    whole = merged([part(HIGH, checks=(code, sums)), part(HIGH)], schema)
+    assert whole.checks == (code,)
+    assert whole.status is ExtractionStatus.NEEDS_REVIEW
+
+
 def test_doubt_of_a_part_is_doubt_of_the_whole() -> None:
     failed = Check("mrz_check_digits", passed=False, paths=("/total",), detail="")
     assert merged([part(HIGH), part(MISSING, checks=(failed,))], SCHEMA).status is ExtractionStatus.NEEDS_REVIEW

@@ -10,7 +10,7 @@ import anyio.from_thread
 import numpy as np
 import pytest
 
-from inkgate.runtimes.memory import MemoryReturn, return_free_memory
+from inkgate.runtimes.memory import MemoryReturn, add_keeper, release_kept_memory, return_free_memory
 
 
 def resident_mb() -> float:
@@ -54,6 +54,39 @@ async def test_memory_is_returned_once_for_all_work_that_ended_meanwhile_and_aga
             await trimmed.acquire()
             tasks.cancel_scope.cancel()
     assert trims == [0, 1]
+
+
+@pytest.mark.anyio
+async def test_models_release_memory_when_no_work_ends_for_a_while() -> None:
+    events: list[str] = []
+    released = anyio.Semaphore(0)
+
+    def release() -> None:
+        events.append("release")
+        anyio.from_thread.run_sync(released.release)
+
+    memory = MemoryReturn(lambda: events.append("trim"), release, pause_s=0, idle_s=0.01)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(memory.run)
+            for _ in range(2):
+                memory.work_ended()
+                await released.acquire()
+            tasks.cancel_scope.cancel()
+    assert events == ["trim", "release", "trim", "release"]
+
+
+def test_a_model_that_lives_is_asked_to_release() -> None:
+    class Model:
+        asked = 0
+
+        def release_memory(self) -> None:
+            self.asked += 1
+
+    model = Model()
+    add_keeper(model)
+    release_kept_memory()
+    assert model.asked == 1
 
 
 @pytest.mark.anyio

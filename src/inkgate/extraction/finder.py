@@ -154,14 +154,12 @@ def field_finder(settings: Settings) -> FieldFinder:
     """
     try:
         types = DocumentTypes.load(map(Path, settings.fields.types))
+        for name, schema in types.schemas.items():
+            if missing := ", ".join(unknown_checks(schema)):
+                more = "The package inkgate-papers has more."
+                raise TypeFileInvalid(f"{name} names checks that no installed package has: {missing}. {more}")
     except TypeFileInvalid as error:
         raise InputRejected("feature_unavailable", f"`fields.types`: {error}") from error
-    for name, schema in types.schemas.items():
-        if missing := ", ".join(unknown_checks(schema)):
-            detail = f"the document type {name} names checks that no installed package has: {missing}"
-            raise InputRejected(
-                "feature_unavailable", f"`fields.types`: {detail}. The package inkgate-papers has more."
-            )
     terms = load_terms(settings.fields.terms, "fields.terms")
     configured = settings.fields.text_model
     known = [load_terms(settings.terms.files, "terms.files"), terms] if configured.url else []

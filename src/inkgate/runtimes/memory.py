@@ -1,4 +1,5 @@
-"""Memory: returns freed memory to the system, and keeps long-lived objects out of garbage collection.
+"""Memory: returns freed memory and what models keep between calls to the system, and keeps long-lived objects out of
+garbage collection.
 
 glibc keeps freed blocks: after a page of 100 megapixels the process would stay as large as at its peak (measured: 383
 MB resident after a few pages, 172 MB after a trim that took 26 ms). Lowering MALLOC_MMAP_THRESHOLD_ kept it at 241 MB,
@@ -12,6 +13,8 @@ import gc
 import os
 import sys
 from collections.abc import Callable
+from typing import Final, Protocol
+from weakref import WeakSet
 
 import anyio
 
@@ -21,6 +24,8 @@ _PAUSE_S = 2.0
 """Minimum time between two trims: they take the allocator's locks, which the reading threads need, too."""
 
 
+IDLE_S: Final = 20.0
+"""Time without work after which models release what they keep: their next call takes half as long again."""
 _M_ARENA_MAX = -8
 """A constant from glibc's malloc.h."""
 _CORES_AN_ARENA = 4
@@ -44,6 +49,31 @@ def return_free_memory() -> None:
         _trim(0)
 
 
+class KeepsMemory(Protocol):
+    """A model that keeps the memory of its largest call for the next one."""
+
+    def release_memory(self) -> None:
+        """Releases it, unless a call is in progress. Blocking; safe from any thread."""
+        ...
+
+
+_keepers: WeakSet[KeepsMemory] = WeakSet()
+
+
+def add_keeper(model: KeepsMemory) -> None:
+    """Lets `release_kept_memory` ask this model, as long as it lives."""
+    _keepers.add(model)
+
+
+def release_kept_memory() -> None:
+    """Returns to the system what this process's models keep between calls: several hundred megabytes after a page.
+    Blocking, a tenth of a second.
+    """
+    for model in list(_keepers):
+        model.release_memory()
+    return_free_memory()
+
+
 def limit_arenas(cores: int) -> None:
     """Limits the number of glibc's arenas, so that freed memory is kept in few places that all threads share. Call it
     before threads are started; MALLOC_ARENA_MAX or GLIBC_TUNABLES override it.
@@ -64,11 +94,19 @@ def freeze_gc() -> None:
 
 
 class MemoryReturn:
-    """Trims memory soon after work ended, once for everything that ended in the meantime, off the work's own path."""
+    """Trims memory soon after work ended, once for everything that ended in the meantime, off the work's own path. When
+    no work has ended for a while, releases what models keep.
+    """
 
-    def __init__(self, trim: Callable[[], None] = return_free_memory, pause_s: float = _PAUSE_S) -> None:
-        self._trim = trim
-        self._pause_s = pause_s
+    def __init__(
+        self,
+        trim: Callable[[], None] = return_free_memory,
+        release: Callable[[], None] = release_kept_memory,
+        pause_s: float = _PAUSE_S,
+        idle_s: float = IDLE_S,
+    ) -> None:
+        self._trim, self._release = trim, release
+        self._pause_s, self._idle_s = pause_s, idle_s
         self._threads = Threads("memory", 1)
         self._work_ended = anyio.Event()
 
@@ -77,7 +115,7 @@ class MemoryReturn:
         self._work_ended.set()
 
     async def run(self) -> None:
-        """Trims on request, until it is cancelled."""
+        """Trims on request, and releases after it, until it is cancelled."""
         while True:
             await self._work_ended.wait()
             await anyio.sleep(self._pause_s)
@@ -85,3 +123,7 @@ class MemoryReturn:
             # A cancelled anyio task leaves its error in a cycle, and its traceback refers to frames that held a page.
             gc.collect(1)  # the young generation only: a millisecond
             await self._threads.run(self._trim)
+            with anyio.move_on_after(self._idle_s):
+                await self._work_ended.wait()
+                continue
+            await self._threads.run(self._release)

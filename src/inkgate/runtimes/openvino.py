@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from queue import Empty, LifoQueue
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from inkgate.runtimes.base import ColumnModel, Columns, FloatArray, IntArray, Model
 from inkgate.runtimes.compiled import alone
 from inkgate.runtimes.cpu import Cpu
+from inkgate.runtimes.memory import add_keeper
 from inkgate.runtimes.models import Calibration, calibration_of
 from inkgate.runtimes.openvino_graphs import (
     classes_first,
@@ -131,6 +133,7 @@ class OpenVinoModel:
         self._compiled = compiled
         # A request holds the tensors of one call: there are as many as there were concurrent calls.
         self._requests: LifoQueue[openvino.InferRequest] = LifoQueue()
+        add_keeper(self)
 
     def run(self, tensor: FloatArray) -> list[FloatArray]:
         """Computes the outputs, which keep the model's types."""
@@ -143,6 +146,12 @@ class OpenVinoModel:
             return [np.asarray(found[output]) for output in self._compiled.outputs]
         finally:
             self._requests.put(request)
+
+    def release_memory(self) -> None:
+        """Releases the memory of its largest call, unless one is in progress."""
+        # OpenVINO refuses it while a call is in progress: then the memory is needed.
+        with suppress(RuntimeError):
+            self._compiled.release_memory()
 
 
 class OpenVinoColumns:
@@ -161,10 +170,10 @@ class TwoHeads:
     """A ColumnModel that computes its last product for few classes first, and for all of them only if needed.
 
     The last product, to 18,710 classes, and the softmax over them take three tenths of the int8 recognition model's
-    time; 15,908 of the classes are Han characters. So each column is first computed
-    for all other classes. If the result is uncertain, the column is computed for all classes. If it is then a Han
-    character, so are all columns of its line, because in a line of Han characters some columns are always uncertain.
-    Measured on the small model in int8, and used only for it: benchmarks/results/2026-11.md.
+    time; 15,908 of the classes are Han characters. So each column is first computed for all other classes. If the
+    result is uncertain, the column is computed for all classes. If it is then a Han character, so are all columns of
+    its line, because in a line of Han characters some columns are always uncertain. Measured on the small model in
+    int8, and used only for it: benchmarks/results/2026-11.md, 2026-11-30-cascade.md.
     """
 
     def __init__(

@@ -14,12 +14,12 @@ import anyio.from_thread
 
 from inkgate.engines.workers.arrays import BlockStore, PackedAt, PackedMessage, read_message
 from inkgate.errors import EngineFailed, InkgateError, Overloaded
-from inkgate.runtimes.memory import return_free_memory
+from inkgate.runtimes.memory import IDLE_S, release_kept_memory, return_free_memory
 from inkgate.supervision import Supervisor
 from inkgate.workers.pool import ProcessPool
 from inkgate.workers.process import LossCause
 from inkgate.workers.slot import CallLost, WorkerType
-from inkgate.workers.wire import StartError, run_worker
+from inkgate.workers.wire import REST_AFTER_S, StartError, run_worker
 
 ItemT = TypeVar("ItemT")
 ItemT_contra = TypeVar("ItemT_contra", contravariant=True)
@@ -177,14 +177,19 @@ def run_models(load: Load) -> None:
     run_worker(start)
 
 
+_RESTS_UNTIL_IDLE = round(IDLE_S / REST_AFTER_S)
+
+
 class ModelHandler:
     """Handles calls of models (`Handler`)."""
 
     def __init__(self, models: Mapping[str, Predict]) -> None:
         self._models = models
+        self._rests = 0
 
     def handle(self, call: PackedAt, memories: Sequence[mmap.mmap]) -> bytes:
         """The packed result of one call; its arrays are released on return."""
+        self._rests = 0
         try:
             name, items = read_message(memories[0], call)
             return pack_answer(self._models[name](items))
@@ -195,8 +200,12 @@ class ModelHandler:
         """Nothing: no model keeps arrays of a call."""
 
     def rest(self) -> None:
-        """Returns freed memory to the system."""
-        return_free_memory()
+        """Returns freed memory to the system, and once in a long rest what models keep."""
+        self._rests += 1
+        if self._rests == _RESTS_UNTIL_IDLE:
+            release_kept_memory()
+        else:
+            return_free_memory()
 
 
 def pack_answer(answer: object) -> bytes:
