@@ -12,13 +12,14 @@ from __future__ import annotations
 import argparse
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import process_time
 
 import anyio
 from training.cascade import JUDGING, TUNING, pages_of_manifest
 
+from benchmarks.engines.sample import mean_f1, pooled_cer
 from benchmarks.figures import table, write_json
 from inkgate.documents.open import Opener
 from inkgate.engines.choose import page_analysis, runtime_of
@@ -32,7 +33,7 @@ from inkgate.runtimes.base import ColumnModel, Columns, FloatArray, Model, Runti
 from inkgate.serving.batching import Batchers
 from inkgate.settings import Quality, Settings
 from inkgate_bench.accuracy.manifest import Entry, load_manifest
-from inkgate_bench.accuracy.metrics import character_errors, f1
+from inkgate_bench.accuracy.metrics import character_errors
 from inkgate_client.concurrency import Threads
 from inkgate_client.types import Document, Task
 
@@ -118,19 +119,19 @@ class Reading:
         assert best.quick_recognizer is not None
         small, tiny = batchers(best.recognizer, "small"), batchers(best.quick_recognizer, "tiny")
         orientation = batchers(best.line_orientation, "orientation")
-        detectors = {quality: PpocrModels.load(self.runtime, quality).detector for quality in Quality}
+        quick_detector = PpocrModels.load(self.runtime, Quality.FAST).detector
 
-        def models(quality: Quality, reader: LineReader, recognizer: LineReader) -> BatchedModels:
-            return BatchedModels(detectors[quality], best.page_orientation, reader, recognizer, orientation)
+        def models(reader: LineReader, recognizer: LineReader) -> BatchedModels:
+            return BatchedModels(best.detector, best.page_orientation, reader, recognizer, orientation)
 
         return [
-            Candidate("best", Quality.BEST, models(Quality.BEST, small, small)),
-            Candidate("fast", Quality.FAST, models(Quality.FAST, tiny, tiny)),
+            Candidate("best", Quality.BEST, models(small, small)),
+            Candidate("fast", Quality.FAST, replace(models(tiny, tiny), detector=quick_detector)),
             *(
                 Candidate(
                     f"balanced {limit}",
                     Quality.BALANCED,
-                    models(Quality.BALANCED, Cascade(tiny, small, doubts, self.threads, limit), small),
+                    models(Cascade(tiny, small, doubts, self.threads, limit), small),
                 )
                 for limit in limits
             ),
@@ -169,8 +170,6 @@ def rows_of(candidates: Sequence[Candidate], entries: Sequence[Entry]) -> list[l
     best = candidates[0]
     rows = []
     for each in candidates:
-        truths = {entry.path: entry.text.read_text(encoding="utf-8") for entry in entries if entry.text}
-        wrong = [character_errors(truth, each.texts[path]) for path, truth in truths.items()]
         other = [character_errors(text, each.texts[path]) for path, text in best.texts.items() if text]
         small, tiny, detection, page = each.of(SMALL), each.of(TINY), each.of(*DETECTORS), each.of("page")
         rows.append(
@@ -180,8 +179,8 @@ def rows_of(candidates: Sequence[Candidate], entries: Sequence[Entry]) -> list[l
                 f"{page / best.of('page'):.3f}",
                 *(f"{1000 * seconds / len(entries):.0f}" for seconds in (detection, tiny, small)),
                 f"{1000 * (page - small - tiny - detection) / len(entries):.0f}",
-                f"{100 * sum(one.edits for one in wrong) / sum(one.characters for one in wrong):.2f}",
-                f"{100 * sum(f1(truth, each.texts[path]) for path, truth in truths.items()) / len(truths):.2f}",
+                f"{pooled_cer(entries, each.texts):.2f}",
+                f"{mean_f1(entries, each.texts):.2f}",
                 f"{100 * sum(one.edits for one in other) / sum(one.characters for one in other):.3f}",
             ]
         )

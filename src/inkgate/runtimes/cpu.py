@@ -29,12 +29,10 @@ class Cpu:
     def here(cls, cpuinfo: Path = _CPUINFO) -> Cpu:
         """This machine's first CPU."""
         try:
-            lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
+            first, _, _ = cpuinfo.read_text(encoding="utf-8", errors="replace").partition("\n\n")
         except OSError:
             return cls()
-        named: dict[str, str] = {}
-        for name, _, value in (line.partition(":") for line in lines):
-            named.setdefault(name.strip(), value.strip())
+        named = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in first.splitlines())}
         return cls(named.get("vendor_id", ""), frozenset(named.get("flags", "").split()))
 
     @property

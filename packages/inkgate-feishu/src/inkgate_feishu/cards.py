@@ -13,8 +13,9 @@ from typing import Any, Final
 
 import orjson
 
+from inkgate.fields.result import is_doubtful
 from inkgate_client import JobFieldsFound
-from inkgate_client.fields.values import FieldStatus, FieldValue
+from inkgate_client.fields.values import FieldValue
 from inkgate_feishu import wording
 from inkgate_feishu.choices import ChatWords
 from inkgate_feishu.received import card_proof
@@ -32,7 +33,6 @@ _MAX_LINES = 80
 _LONGEST_SHOWN = 300
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14}|[1-9]\d{0,2}(?:,\d{3}){1,4})(?:\.\d{1,15})?", re.ASCII)
 """A number as JSON has it, but with commas between thousands: `12,50` is no number."""
-_DOUBTFUL = frozenset({FieldStatus.UNCERTAIN, FieldStatus.UNGROUNDED, FieldStatus.INVALID, FieldStatus.CONFLICT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ def _text(value: object) -> str:
 
 
 def _shown(text: str, field: FieldValue | None) -> str:
-    doubtful = field is not None and field.status in _DOUBTFUL
+    doubtful = field is not None and is_doubtful(field)
     return f"{_cut(text) or '—'}{' ⚠' if doubtful else ''}"
 
 
